@@ -8,16 +8,18 @@
 //! copies, and one that keeps apart what makes up lines ([`Copies::in_lines`]), so that copies ask for no sector
 //! twice.
 
+use std::collections::HashMap;
+
 use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
-use llopt_layout::plan::{Chunk, SwizzleRequest, synthesize};
+use llopt_layout::plan::{Chunk, SharedAccess, SwizzleRequest, synthesize};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::Target;
 
 use crate::conversion::moved_bits;
 use crate::copy_sectors::Copies;
 use crate::global_access::Groups;
-use crate::shared_access::{self, Buffer};
+use crate::shared_access::{self, Buffer, PAIRED_BITS};
 use crate::tensor::TensorType;
 
 /// The alignment of a buffer in bytes: a row of all banks.
@@ -39,7 +41,9 @@ pub struct Ring<'t> {
     pub stored: &'t TensorType,
     /// The groups of registers that one copy each may move, if there are copies.
     pub copied: Option<&'t Groups>,
-    /// Bits of the numbers of elements that tell apart the parts that readers take one after the other
+    /// The groups of registers that one access of global memory each brings, side by side, if that is known.
+    pub brought: Option<&'t Groups>,
+    /// Bits of the numbers of elements that tell parts apart which the readers take one after the other
     /// ([`SwizzleRequest::parts`]).
     pub parts: u32,
     /// The target.
@@ -60,10 +64,15 @@ pub struct Buffers {
 impl Ring<'_> {
     /// The basis vectors that one copy moves.
     fn chunk(&self) -> Option<Chunk> {
-        let group = self.copied?.groups.first()?;
+        self.part_of(self.copied?, WIDEST_COPY)
+    }
+
+    /// The vectors of the first so many bytes of a group of registers.
+    fn part_of(&self, groups: &Groups, bytes: u32) -> Option<Chunk> {
+        let group = groups.groups.first()?;
         let first = self.stored.element_in(*group.first()?);
         let bits = moved_bits(self.stored.element);
-        let widest = (WIDEST_COPY * 8 / bits).min(group.len() as u32).ilog2();
+        let widest = (bytes * 8 / bits).clamp(1, group.len() as u32).ilog2();
         let vectors = (0..widest).map(|bit| self.stored.element_in(group[1 << bit]) ^ first);
         Some(vectors.collect())
     }
@@ -89,6 +98,11 @@ impl Ring<'_> {
             for from in [Some(own), by_line.as_ref()].into_iter().flatten() {
                 ways.extend(KINDS.map(|load| (from, loaded, load, chunk)));
             }
+        }
+        // Stores that need no moves.
+        for bytes in [WIDEST_COPY, PAIRED_BITS / 8] {
+            let chunk = self.brought.and_then(|groups| self.part_of(groups, bytes));
+            ways.extend(chunk.map(|chunk| (own, loaded, VECTOR, chunk)));
         }
         ways.push((own, self.stored, VECTOR, free));
         let mut layouts: Vec<LinearLayout> = Vec::new();
@@ -163,7 +177,7 @@ impl Ring<'_> {
         {
             return None;
         }
-        let load = shared_access::price(&load, target);
+        let load = self.price(&load);
         let is_copied = self.is_copied_to(&memory);
         let brought = match is_copied {
             true => self.asked_again(&memory),
@@ -176,7 +190,16 @@ impl Ring<'_> {
         })
     }
 
-    /// The cost, for a warp, of requesting sectors more than once.
+    /// What an access takes a warp. While layouts of products are chosen no access is known that brings registers: matrix
+    /// instructions are not counted then, and to count two reads as one would be in favour of many small ones.
+    fn price(&self, access: &SharedAccess) -> f32 {
+        match self.brought {
+            Some(_) => shared_access::price_in_pairs(access, self.target),
+            None => shared_access::price(access, self.target),
+        }
+    }
+
+    /// What it costs a warp that copies ask for sectors more than once.
     fn asked_again(&self, memory: &LinearLayout) -> f32 {
         let again = self
             .copies()
@@ -204,7 +227,35 @@ impl Ring<'_> {
         let waited = self
             .copied
             .map_or(0.0, |groups| groups.groups.len() as f32 * costs.wait);
-        Some(shared_access::price(&store.ok()?, self.target) + waited)
+        let store = store.ok()?;
+        let moved = self.moves(&store) as f32 * self.target.movement_costs().permute;
+        Some(self.price(&store) + moved + waited)
+    }
+
+    /// Moves of words for a store: the words of an instruction are in registers side by side, and so are those that one
+    /// access has brought. Where they are not the same ones, a store keeps at most one run of them in place.
+    fn moves(&self, store: &SharedAccess) -> u32 {
+        let Some(brought) = self.brought else {
+            return 0;
+        };
+        let per_word = (u32::BITS / moved_bits(self.stored.element)).max(1) as usize;
+        let mut words: HashMap<usize, (usize, usize)> = HashMap::new();
+        for (number, group) in brought.groups.iter().enumerate() {
+            let first = group.iter().step_by(per_word).enumerate();
+            words.extend(first.map(|(word, register)| (*register, (number, word))));
+        }
+        let slots = 1u32 << store.instruction.registers_log2();
+        let all = (0..store.instructions).map(|repeat| {
+            let registers = (0..slots)
+                .step_by(per_word)
+                .map(|slot| store.register(repeat, slot) as usize);
+            let places: Option<Vec<(usize, usize)>> = registers
+                .map(|register| words.get(&register).copied())
+                .collect();
+            // Words that are packed of others come into new registers.
+            places.map_or(0, |places| places.len() - longest_run(&places)) as u32
+        });
+        all.sum()
     }
 
     /// Whether asynchronous copies can write a layout of memory: the elements of each copy must be contiguous there
@@ -240,6 +291,12 @@ impl Ring<'_> {
                 parts.any(|part| part == piece)
             })
     }
+}
+
+/// How many of some words stand side by side at most: words of one group, each behind the one before.
+fn longest_run(places: &[(usize, usize)]) -> usize {
+    let follows = |one: &(usize, usize), next: &(usize, usize)| *next == (one.0, one.1 + 1);
+    places.chunk_by(follows).map(<[_]>::len).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -282,6 +339,7 @@ mod tests {
         let ring = Ring {
             stored: &stored,
             copied: Some(&groups),
+            brought: None,
             parts: 0,
             target,
         };
@@ -307,6 +365,7 @@ mod tests {
         let ring = Ring {
             stored: &stored,
             copied: None,
+            brought: None,
             parts: 0,
             target,
         };

@@ -9,7 +9,7 @@ use llopt_layout::f2::Echelon;
 use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::SharedAccess;
 use llopt_layout::{Dim, LinearLayout};
-use llopt_target::Target;
+use llopt_target::{Feature, Target};
 
 use crate::conversion::moved_bits;
 use crate::element::Element;
@@ -87,14 +87,40 @@ pub fn access(
     Ok(found)
 }
 
-/// The cost of an access for a warp, in cycles of a multiprocessor.
+/// The widest access that one instruction may do two of.
+pub const PAIRED_BITS: u32 = 64;
+
+/// What an access takes a warp, in cycles of a multiprocessor.
 #[must_use]
 pub fn price(access: &SharedAccess, target: Target) -> f32 {
     access.cost(&target.movement_costs())
 }
 
-/// The wavefronts of an access of `bits` for each lane, where bit `i` of the lane's number adds `lanes[i]` to the
-/// address, in bytes. An access wider than any instruction is taken apart first.
+/// The same where instructions that go by one computed address are issued two at a time ([`Feature::LdsPairs`]).
+#[must_use]
+pub fn price_in_pairs(access: &SharedAccess, target: Target) -> f32 {
+    let instruction = &access.instruction;
+    let bits = instruction.element_bits << instruction.registers_log2();
+    let bases = |dim| access.address.flat_bases_of(dim);
+    let threads = [Dim::LANE, Dim::WARP, Dim::BLOCK].into_iter();
+    let thread_bits = threads.flat_map(bases).fold(0, |all, basis| all | basis);
+    // The sum of an address and what has no bit in common with it is an offset of the instruction.
+    let has_pairs = bases(SharedAccess::REPEAT)
+        .iter()
+        .any(|basis| basis & thread_bits == 0);
+    let is_paired = target.has(Feature::LdsPairs)
+        && instruction.kind == InstructionKind::Vector
+        && (u32::BITS..=PAIRED_BITS).contains(&bits)
+        && has_pairs;
+    let spared = match is_paired {
+        true => access.instructions / 2,
+        false => 0,
+    };
+    price(access, target) - spared as f32 * target.movement_costs().issue
+}
+
+/// The passes over the banks of an access of `bits` for each lane, where bit `i` of the lane's number adds `lanes[i]`
+/// to the address, in bytes. An access wider than any instruction is taken apart first.
 ///
 /// Requires: addresses are multiples of the bytes that are moved.
 #[must_use]

@@ -91,6 +91,8 @@ features! {
     VectorAtomic = "red.v4", &[Since(90)], "PTX ISA 8.1, red";
     /// Atomic addition of bfloat16 (pairs).
     Bf16Atomic = "atom.add.bf16", &[Since(90)], "PTX ISA 7.8, atom";
+    /// Accesses that a predicate turns off; elsewhere their address is chosen, or a branch goes around them.
+    PredicatedAccess = "@p ld", &[Everywhere(Vendor::Nvptx)], "PTX ISA 9.3, Predicated Execution";
     // NVIDIA: arithmetic.
     /// Warp-wide integer reductions.
     WarpReduceInteger = "redux.sync", &[Since(80)], "PTX ISA 7.0, redux.sync";
@@ -135,6 +137,8 @@ features! {
     /// One lane chosen by the hardware.
     ElectLane = "elect.sync", &[Since(90)], "PTX ISA 8.0, elect.sync";
     // AMD: data movement.
+    /// Two accesses to LDS in one instruction, of at most 64 bits each, at constant distances from one address.
+    LdsPairs = "ds_write2_b64", &[Everywhere(Amdgpu)], "CDNA3 ISA, DS_WRITE2ST64_B64";
     /// Loads and stores through a buffer descriptor, with bounds checks.
     BufferOps = "buffer_load", &[Everywhere(Amdgpu)], "CDNA3 ISA, 9.1 Vector Memory Buffer Instructions";
     /// Atomics through a buffer descriptor that return and respect coherence scopes.

@@ -213,7 +213,7 @@ fn through_buffer<'c: 'a, 'a>(
         return;
     };
     let parts = parts_of(conversion.result(), plans);
-    let Some((encoding, _)) = ring::between(plans, from, to, None, parts) else {
+    let Some((encoding, _)) = ring::between(plans, from, to, None, None, parts) else {
         return;
     };
     let memory = MemDesc::get(&MemDescParts {

@@ -40,6 +40,7 @@ mod write;
 
 pub use account::{Account, Place, Remaining};
 pub use assign::{assign, assign_with_account};
+pub(crate) use frequency::times;
 pub use graph::Unrelated;
 pub use grid::Grid;
 pub(crate) use parts::parts_of;

@@ -26,7 +26,8 @@
 //!   copied data, the next iteration reads its data while the product runs, and waits for the product before it
 //!   computes the factor.
 //!
-//! The loop itself is expanded by [`crate::loops::pipeline`]; conditions become masks.
+//! The loop itself is expanded by [`crate::loops::pipeline`]; conditions become masks. Where these cost instructions, the
+//! last iterations can have a loop of their own (`last_iterations`).
 //!
 //! Where factors are copied as whole blocks, a separate warp can issue the copies (`partitions`), and of two products
 //! in a chain, as in attention, the first can run an iteration ahead of the second (`ahead`). That is done where the
@@ -58,6 +59,7 @@ mod design;
 mod division;
 mod graph;
 mod guard;
+mod last_iterations;
 mod loads;
 mod order;
 mod partitions;

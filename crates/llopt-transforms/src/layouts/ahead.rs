@@ -67,6 +67,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let ring = Ring {
             stored: &copied.stored,
             copied: Some(&copied.groups),
+            brought: None,
             parts: 0,
             target: self.costs.target,
         };
@@ -114,6 +115,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let ring = Ring {
             stored: &stored?,
             copied: None,
+            brought: None,
             parts,
             target: self.costs.target,
         };

@@ -93,8 +93,8 @@ impl Frequencies {
     }
 }
 
-/// The execution count of the regions of an op per execution of the op.
-fn times(operation: OperationRef<'_, '_>) -> f64 {
+/// How often the regions of an op run for each time that it does.
+pub(crate) fn times(operation: OperationRef<'_, '_>) -> f64 {
     match Control::of(operation) {
         Control::For => trip_count(operation).unwrap_or(ITERATIONS),
         Control::While => ITERATIONS,

@@ -14,6 +14,11 @@
 //! runs beyond the end, and only earlier ones are guarded. All of this is inside a conditional, unless it is known
 //! that there is an iteration.
 //!
+//! Or the last iterations are *apart*, if operations are in the first stage and in the last: of `n` iterations the loop
+//! runs the first `n - (S - 1)`, from which nothing is ahead of the end, so that it has no guards; and a second loop, which
+//! goes on with what the first has carried, runs what the others have in the last stage. Where there are fewer iterations
+//! than stages, the first loop runs none. So any number of stages costs the code of one more iteration.
+//!
 //! # The laws
 //!
 //! Let a value be looked up for an operation with lead `d`.
@@ -60,6 +65,17 @@ pub enum End {
     Guarded,
     /// The last iteration is peeled.
     Peeled,
+    /// It guards nothing; a second loop runs the last stage of the iterations from which something would be ahead of the end.
+    Apart,
+}
+
+/// What a body runs.
+#[derive(Clone, Copy)]
+enum Part {
+    /// All operations; what is ahead by more than `on_time` iterations is guarded.
+    All { on_time: usize },
+    /// Those that are not ahead.
+    OnTime,
 }
 
 /// Why there is no such pipeline: an operation uses a value that does not exist yet.
@@ -258,6 +274,39 @@ impl<'c: 'a, 'a> Ahead<'c, 'a> {
     }
 }
 
+impl<'c: 'a, 'a> Ahead<'c, 'a> {
+    /// The number of the first iteration of a loop from which an operation ahead by `most` is ahead of the end; no number
+    /// where that are all.
+    fn cut(
+        &self,
+        arithmetic: &mut Arithmetic<'_, 'c, 'a>,
+        of: For<'c, 'a>,
+        most: usize,
+    ) -> Option<Value<'c, 'a>> {
+        let (lower, upper, step) = (of.lower(), of.upper(), of.step());
+        let r#type = lower.r#type();
+        if let Some(numbers) = Numbers::of(of) {
+            let first = numbers.count().checked_sub(most as u64)?;
+            return (first > 0).then(|| arithmetic.constant(r#type, numbers.at(first)));
+        }
+        let distance = self.distances[most]?;
+        let zero = arithmetic.constant(r#type, 0);
+        let one = arithmetic.constant(r#type, 1);
+        let runs = arithmetic.is_below(lower, upper, of.is_unsigned());
+        let all = arithmetic.subtract(upper, lower);
+        let left = arithmetic.select(runs, all, zero);
+        let is_long = self.condition(arithmetic, most, left);
+        // So many numbers, one at least, are as far from the end; of them each `step`-th is an iteration's.
+        let numbers = arithmetic.subtract(left, distance);
+        let before = arithmetic.subtract(numbers, one);
+        let steps = arithmetic.divide(before, step);
+        let steps = arithmetic.add(steps, one);
+        let distance = arithmetic.multiply(steps, step);
+        let first = arithmetic.add(lower, distance);
+        Some(arithmetic.select(is_long, first, lower))
+    }
+}
+
 fn bits(r#type: Type<'_>) -> u32 {
     r#type.bit_width().unwrap_or(64).min(64)
 }
@@ -308,6 +357,7 @@ pub fn pipeline<'c: 'a, 'a>(
     rewriter.set_before(of.operation());
     let mut arithmetic = Arithmetic { rewriter, location };
     let last = is_peeled.then(|| peel::last_number(&mut arithmetic, of));
+    let apart = end == End::Apart;
     let mut expansion = Expansion {
         plan,
         slots,
@@ -329,7 +379,7 @@ pub fn pipeline<'c: 'a, 'a>(
                 runs,
                 &types,
                 |rewriter| {
-                    let (made, results) = expansion.expand(rewriter, Some(last));
+                    let (made, results) = expansion.expand(rewriter, Some(last), false);
                     new = Some(made);
                     results
                 },
@@ -341,8 +391,8 @@ pub fn pipeline<'c: 'a, 'a>(
             );
             (new.expect("the branch has a block"), branch.results())
         }
-        Some((last, None)) => expansion.expand(rewriter, Some(last)),
-        None => expansion.expand(rewriter, None),
+        Some((last, None)) => expansion.expand(rewriter, Some(last), false),
+        None => expansion.expand(rewriter, None, apart),
     };
     for (result, value) in used.into_iter().zip(results) {
         result.replace_all_uses(value);
@@ -366,12 +416,13 @@ impl<'c: 'a, 'a, G> Expansion<'_, 'c, 'a, G>
 where
     G: FnMut(&mut Rewriter<'c, 'a>, OperationRef<'c, 'a>, Value<'c, 'a>) -> OperationRef<'c, 'a>,
 {
-    /// Inserts the prologue, the loop, and the last iteration if it is peeled, with this induction variable. Answers
-    /// the loop, and the results of the old one that are used.
+    /// Inserts the prologue, the loop, and the last iteration if it is peeled and has this number, or a loop of those that
+    /// are apart. Answers the loop that runs most, and the results of the old one that are used.
     fn expand(
         &mut self,
         rewriter: &mut Rewriter<'c, 'a>,
         last: Option<Value<'c, 'a>>,
+        apart: bool,
     ) -> (For<'c, 'a>, Vec<Value<'c, 'a>>) {
         let of = self.plan.of;
         let location = of.operation().loc();
@@ -379,10 +430,27 @@ where
         let ahead = Ahead::new(&mut arithmetic, of, self.plan.stages - 1);
         let initial = self.prologue(rewriter, &ahead, last.is_some());
         let attributes = of.operation().attrs();
-        let bounds = [of.lower(), last.unwrap_or(of.upper()), of.step()];
+        let most = self.plan.stages - 1;
+        let has_two =
+            (0..self.plan.order.len()).all(|place| [0, most].contains(&self.plan.lead(place)));
+        let cut = (apart && has_two)
+            .then(|| {
+                let mut arithmetic = Arithmetic { rewriter, location };
+                ahead.cut(&mut arithmetic, of, most)
+            })
+            .flatten();
+        let upper = cut.or(last).unwrap_or(of.upper());
+        let bounds = [of.lower(), upper, of.step()];
         let new = For::build(rewriter, location, bounds, &initial, &attributes);
         rewriter.set_to_end(new.body());
-        self.body(rewriter, &ahead, new, last.is_some());
+        let part = Part::All {
+            on_time: match cut {
+                Some(_) => most,
+                None => usize::from(last.is_some()),
+            },
+        };
+        let slots = self.slots.clone();
+        self.body(rewriter, &ahead, new, &slots, part);
         rewriter.set_after(new.operation());
         let results = new.results();
         let used = of.carried().into_iter().zip(of.results());
@@ -390,6 +458,24 @@ where
             .filter(|(_, result)| result.has_uses())
             .map(|(argument, _)| argument)
             .collect();
+        if let Some(cut) = cut {
+            let slots = self.slots_of_rest(&used);
+            let initial: Vec<Value> = slots
+                .iter()
+                .map(|&(value, lead)| results[self.slot(value, lead)])
+                .collect();
+            let bounds = [cut, of.upper(), of.step()];
+            let rest = For::build(rewriter, location, bounds, &initial, &attributes);
+            rewriter.set_to_end(rest.body());
+            self.body(rewriter, &ahead, rest, &slots, Part::OnTime);
+            rewriter.set_after(rest.operation());
+            let results = rest.results();
+            let result = |argument| {
+                let slot = slots.iter().position(|slot| *slot == (argument, 0));
+                results[slot.expect("it is carried")]
+            };
+            return (new, used.into_iter().map(result).collect());
+        }
         let Some(last) = last else {
             let slot = |argument| results[self.slot(argument, 0)];
             return (new, used.into_iter().map(slot).collect());
@@ -425,6 +511,36 @@ where
             value_of(&current, source.expect("slots were found for all"))
         });
         (new, yielded.collect())
+    }
+
+    /// The slots that the last stage of some iterations needs, one after the other, and those that have these results
+    /// at the end.
+    fn slots_of_rest(&self, used: &[Value<'c, 'a>]) -> Vec<(Value<'c, 'a>, usize)> {
+        let plan = &self.plan;
+        let mut slots: Vec<(Value, usize)> = Vec::new();
+        let add = |slots: &mut Vec<(Value<'c, 'a>, usize)>, source: Option<Source<'c, 'a>>| {
+            if let Some(Source::Slot(value, lead)) = source
+                && !slots.contains(&(value, lead))
+            {
+                slots.push((value, lead));
+            }
+        };
+        for &argument in used {
+            add(&mut slots, Some(Source::Slot(argument, 0)));
+        }
+        for (place, staged) in plan.order.iter().enumerate() {
+            if plan.lead(place) == 0 {
+                for value in Plan::operands(staged.operation) {
+                    add(&mut slots, plan.source(value, 0, place));
+                }
+            }
+        }
+        let mut next = 0;
+        while let Some(&(value, lead)) = slots.get(next) {
+            add(&mut slots, plan.source(value, lead + 1, plan.order.len()));
+            next += 1;
+        }
+        slots
     }
 
     fn slot(&self, value: Value<'c, 'a>, lead: usize) -> usize {
@@ -520,15 +636,16 @@ where
             .collect()
     }
 
-    /// Fills the body of the loop.
+    /// Fills the body of a loop that carries these slots.
     fn body(
         &mut self,
         rewriter: &mut Rewriter<'c, 'a>,
         ahead: &Ahead<'c, 'a>,
         new: For<'c, 'a>,
-        is_peeled: bool,
+        slots: &[(Value<'c, 'a>, usize)],
+        part: Part,
     ) {
-        let (plan, slots) = (&self.plan, &self.slots);
+        let plan = &self.plan;
         let of = plan.of;
         let location = of.operation().loc();
         let (lower, upper, step) = (of.lower(), of.upper(), of.step());
@@ -561,9 +678,13 @@ where
                 arithmetic.add(new.number(), distance)
             }),
         };
-        let on_time = usize::from(is_peeled);
         for (place, staged) in plan.order.iter().enumerate() {
             let (operation, lead) = (staged.operation, plan.lead(place));
+            let on_time = match part {
+                Part::All { on_time } => on_time,
+                Part::OnTime if lead > 0 => continue,
+                Part::OnTime => 0,
+            };
             let mut mapping = Mapping::new();
             for value in Plan::operands(operation) {
                 let source = plan.source(value, lead, place);
@@ -589,13 +710,14 @@ where
         }
         let next: Vec<Value> = slots
             .iter()
-            .map(|&(value, lead)| {
+            .zip(new.carried())
+            .map(|(&(value, lead), own)| {
                 let source = plan.source(value, lead + 1, plan.order.len());
-                value_of(
-                    rewriter,
-                    &current,
-                    source.expect("slots were found for all"),
-                )
+                match source.expect("slots were found for all") {
+                    // What would be there is of an iteration behind the last: nothing reads it.
+                    Source::Current(value) if !current.contains_key(&key(value)) => own,
+                    source => value_of(rewriter, &current, source),
+                }
             })
             .collect();
         yield_values(rewriter, location, &next);

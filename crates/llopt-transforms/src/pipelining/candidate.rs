@@ -16,7 +16,7 @@ use super::rewrite::rewrite;
 use super::running::{Running, running};
 use super::slice::Slice;
 use super::stores::{may_meet, parameter, stored_to};
-use super::{depth, ring};
+use super::{depth, last_iterations, ring};
 use crate::allocation::FunctionBuffers;
 use crate::axis::AxisAnalysis;
 use crate::loops::unroll::STAGES;
@@ -161,7 +161,9 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
                 per_slot * (1 + u64::from(!self.running.is_empty()))
             ));
         };
+        let end = last_iterations::end(of, &self.loads, self.warps, plans);
         let design = Design {
+            end,
             of,
             loads: self.loads,
             running: self.running,
@@ -181,9 +183,9 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             ..Pipelined::of(scheduled, wanted)
         };
         let mut rewriter = Rewriter::new(of.operation().ctx());
-        let new = rewrite(&mut rewriter, design);
-        let new = new.ok_or("a value would be used before it is there")?;
-        new.operation().remove_attr(STAGES);
+        // Of the loops that take its place none is pipelined again.
+        of.operation().remove_attr(STAGES);
+        rewrite(&mut rewriter, design).ok_or("a value would be used before it is there")?;
         Ok(pipelined)
     }
 }

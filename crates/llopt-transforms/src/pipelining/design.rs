@@ -2,6 +2,7 @@
 
 use super::loads::Load;
 use super::running::Running;
+use crate::loops::pipeline::End;
 use crate::loops::view::For;
 
 /// The design of a pipelined loop.
@@ -15,6 +16,8 @@ pub(super) struct Design<'c, 'a> {
     pub(super) stages: usize,
     /// Whether copies come before the products of an iteration ([`super::depth`]).
     pub(super) early: bool,
+    /// How the loop ends.
+    pub(super) end: End,
 }
 
 impl<'c: 'a, 'a> Design<'c, 'a> {

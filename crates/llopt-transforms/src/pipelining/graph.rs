@@ -131,8 +131,12 @@ pub(super) fn schedule<'c: 'a, 'a>(
     }
 }
 
-/// The approximate number of instructions of each thread.
-fn instructions(operation: OperationRef<'_, '_>, loads: &[Load<'_, '_>], plans: &Plans) -> u32 {
+/// Instructions of each thread, about.
+pub(super) fn instructions(
+    operation: OperationRef<'_, '_>,
+    loads: &[Load<'_, '_>],
+    plans: &Plans,
+) -> u32 {
     let registers = |values: &mut dyn Iterator<Item = Value<'_, '_>>| -> u32 {
         values
             .map(|value| loads::registers(value, loads, plans))
@@ -168,6 +172,11 @@ fn is_special(operation: OperationRef<'_, '_>) -> bool {
 /// The cycles for which a product keeps the matrix units of a multiprocessor busy; `None` if it is none, or no unit
 /// multiplies its elements.
 fn cycles(operation: OperationRef<'_, '_>, plans: &Plans) -> Option<u32> {
+    executions(operation, plans).map(|(cycles, _)| cycles)
+}
+
+/// Those cycles, and how often warps execute an instruction for it.
+pub(super) fn executions(operation: OperationRef<'_, '_>, plans: &Plans) -> Option<(u32, u32)> {
     let [a, b, d] = WarpGroupDotOp::of(operation)
         .map(|dot| [dot.a(), dot.b(), dot.d()])
         .or_else(|| DotOp::of(operation).map(|dot| [dot.a(), dot.b(), dot.d()]))
@@ -176,7 +185,7 @@ fn cycles(operation: OperationRef<'_, '_>, plans: &Plans) -> Option<u32> {
     let (_, of_b) = matrix(b.r#type())?;
     let (result, of_d) = matrix(d.r#type())?;
     let count: i64 = result.iter().product::<i64>() * shape.last()?;
-    let mut least: Option<f32> = None;
+    let mut least: Option<(f32, f32)> = None;
     let scaled = DotScaledOp::of(operation);
     let (of_a, of_b, packed) = match scaled {
         Some(dot) => {
@@ -198,13 +207,16 @@ fn cycles(operation: OperationRef<'_, '_>, plans: &Plans) -> Option<u32> {
                 for row in rows.filter(|row| row.scale.is_some() == has_scales) {
                     let one = (row.m * row.n * row.k) as f32;
                     let busy = row.issue_cycles as f32 * row.warps as f32 / UNITS;
-                    let whole = count as f32 / one * busy;
-                    least = Some(least.map_or(whole, |known| known.min(whole)));
+                    let number = count as f32 / one;
+                    let whole = number * busy;
+                    if least.is_none_or(|(known, _)| whole < known) {
+                        least = Some((whole, number * row.warps as f32));
+                    }
                 }
             }
         }
     }
-    least.map(|cycles| cycles.ceil() as u32)
+    least.map(|(cycles, number)| (cycles.ceil() as u32, number.ceil() as u32))
 }
 
 /// The extents and the element of a matrix in registers or in memory.

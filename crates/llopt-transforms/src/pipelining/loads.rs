@@ -203,8 +203,18 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         !matches!(self.source, Source::Load(_, None))
     }
 
-    /// Registers of a thread that a load through registers occupies until it is stored: the loaded data, and an
-    /// address for each access.
+    /// Accesses of a thread for it; none if threads do not access it.
+    pub(super) fn accesses(&self, plans: &Plans) -> u32 {
+        let Source::Load(load, _) = self.source else {
+            return 0;
+        };
+        let tensor = ring::tensor(plans, load.result().r#type());
+        let registers = tensor.map_or(0, |tensor| tensor.registers() as u32);
+        registers.div_ceil(self.width.max(1))
+    }
+
+    /// Registers of a thread that a load through registers takes until all of it is stored: what is loaded, and an address
+    /// for each access.
     pub(super) fn registers(&self, facts: &AxisAnalysis, plans: &Plans) -> u32 {
         let Source::Load(load, None) = self.source else {
             return 0;
@@ -231,6 +241,8 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         }
         let reads = reads(load);
         let copied = copied(load, facts, plans);
+        let registers = ring::tensor(plans, result.r#type());
+        let brought = registers.map(|tensor| groups(load, &tensor, facts, plans));
         let chosen = match &reads {
             Reads::InMemory(allocations) => allocations.first().and_then(|alloc| {
                 let memory = MemDesc::of(alloc.result().r#type())?;
@@ -241,13 +253,12 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
             }),
             Reads::InRegisters(to, _) => RankedTensor::of(*to).and_then(|to| {
                 let parts = parts_of(result, plans);
-                ring::between(plans, tensor, to, copied.as_ref(), parts)
+                ring::between(plans, tensor, to, copied.as_ref(), brought.as_ref(), parts)
             }),
         };
         let (encoding, is_copied) = chosen.ok_or("no layout of shared memory leads to its use")?;
         let copied = copied.filter(|_| is_copied);
-        let registers = ring::tensor(plans, result.r#type());
-        let width = registers.map_or(1, |tensor| groups(load, &tensor, facts, plans).width as u32);
+        let width = brought.map_or(1, |groups| groups.width as u32);
         let copied = copied.map(|groups| groups.width as u32);
         let slot = ring::slot(tensor, encoding);
         let bytes = bytes_of(&slot.shape, slot.element);

@@ -14,7 +14,7 @@ use super::design::Design;
 use super::guard::guard;
 use super::slice::Slice;
 use super::waits::{self, Event};
-use crate::loops::pipeline::{End, Staged, pipeline};
+use crate::loops::pipeline::{Staged, pipeline};
 use crate::loops::view::For;
 use crate::products::is_product;
 
@@ -46,7 +46,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
             design.of,
             &order,
             design.stages,
-            End::Guarded,
+            design.end,
             guard,
         );
         if pipelined.is_err() {

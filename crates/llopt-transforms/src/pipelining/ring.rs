@@ -26,14 +26,15 @@ pub(super) fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
     })
 }
 
-/// The layout in shared memory through which it costs least to convert a tensor, and whether copies of groups of
-/// registers can write it; `None` if nothing fits. `parts` are the bits by which it is taken in parts
-/// ([`Ring::parts`]).
+/// The layout in shared memory through which a tensor goes from one layout to another for the least, and whether
+/// copies of groups of registers can bring it there; `None` if nothing fits. `brought` are the groups of registers that one
+/// access each has brought, if it was loaded; `parts` are the bits by which it is taken in parts ([`Ring::parts`]).
 pub(crate) fn between<'c>(
     plans: &Plans,
     from: RankedTensor<'c>,
     to: RankedTensor<'c>,
     copied: Option<&Groups>,
+    brought: Option<&Groups>,
     parts: u32,
 ) -> Option<(Attribute<'c>, bool)> {
     let (stored, loaded) = (tensor(plans, from.r#type())?, tensor(plans, to.r#type())?);
@@ -44,6 +45,7 @@ pub(crate) fn between<'c>(
     let ring = Ring {
         stored: &stored,
         copied,
+        brought,
         parts,
         target: plans.target(),
     };
@@ -94,6 +96,7 @@ pub(super) fn takes_copies(
     let ring = Ring {
         stored: &tensor,
         copied: Some(groups),
+        brought: None,
         parts: 0,
         target: plans.target(),
     };

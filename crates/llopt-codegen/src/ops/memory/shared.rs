@@ -9,6 +9,8 @@ use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::SharedAccess;
 use llopt_plan::conversion::moved_bits;
 use llopt_plan::element::Element;
+use llopt_plan::shared_access::PAIRED_BITS;
+use llopt_target::Feature;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::{Emitter, V};
@@ -115,6 +117,47 @@ fn addresses_of<'ctx, 'p>(
     }
 }
 
+impl Addresses<'_, '_> {
+    /// What instruction `repeat` adds without carry, in bytes: the bits that it has in common with the thread's part,
+    /// for which the sum is computed, and the rest, which is the instruction's offset.
+    fn constant(&self, repeat: u32) -> (u32, u32) {
+        let constant = selected(&self.repeats, repeat, self.place.xor);
+        let common = constant & self.thread_bits;
+        (common, constant ^ common)
+    }
+
+    /// What instruction `repeat` adds to the number of the block.
+    fn block_constant(&self, repeat: u32) -> u32 {
+        self.block
+            .as_ref()
+            .map_or(0, |(_, by_repeat)| selected(by_repeat, repeat, 0))
+    }
+
+    /// The order of instructions in which two that go by one computed address follow one another. LLVM makes one
+    /// instruction of them, but lets no store pass another one of which it does not know that it goes elsewhere.
+    fn in_pairs(&self, count: u32) -> Vec<u32> {
+        let mut left: Vec<u32> = (0..count).collect();
+        let mut order = Vec::with_capacity(left.len());
+        while !left.is_empty() {
+            let first = left.remove(0);
+            order.push(first);
+            let key = |repeat| (self.constant(repeat).0, self.block_constant(repeat));
+            let partner = left.iter().position(|other| key(*other) == key(first));
+            order.extend(partner.map(|at| left.remove(at)));
+        }
+        order
+    }
+}
+
+/// The sum without carry of the bases that the bits of a number select, and of `more`.
+fn selected(bases: &[u32], number: u32, more: u32) -> u32 {
+    bases
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| number >> i & 1 == 1)
+        .fold(more, |all, (_, basis)| all ^ basis)
+}
+
 /// The address of instruction `repeat`.
 fn address<'ctx>(
     e: &Emitter<'ctx>,
@@ -123,17 +166,11 @@ fn address<'ctx>(
     repeat: u32,
 ) -> V<'ctx> {
     let place = addresses.place;
-    let constant = addresses
-        .repeats
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| repeat >> i & 1 == 1)
-        .fold(place.xor, |all, (_, basis)| all ^ basis);
-    let common = constant & addresses.thread_bits;
+    let (common, rest) = addresses.constant(repeat);
     let thread = e.xor(addresses.thread, e.i32(i64::from(common)));
-    // The two parts have no bit in common, so the unused bytes before their sum are those before the one plus those
-    // before the other.
-    let rest = u64::from(constant ^ common);
+    // The two parts have no bit in common, so what is unused before their sum is what is unused
+    // before the one and before the other.
+    let rest = u64::from(rest);
     let rest = place
         .pads
         .iter()
@@ -141,13 +178,8 @@ fn address<'ctx>(
     let thread = padded(e, place, thread);
     let base = e.gep(e.int(8).into(), place.base, thread);
     let base = match (&addresses.block, hooks.bulk()) {
-        (Some((own, by_repeat)), Some(bulk)) => {
-            let constant = by_repeat
-                .iter()
-                .enumerate()
-                .filter(|(i, _)| repeat >> i & 1 == 1)
-                .fold(0, |all, (_, basis)| all ^ basis);
-            let block = e.xor(*own, e.i32(i64::from(constant)));
+        (Some((own, _)), Some(bulk)) => {
+            let block = e.xor(*own, e.i32(i64::from(addresses.block_constant(repeat))));
             bulk.in_other_block(e, base, block)
         }
         _ => base,
@@ -191,7 +223,14 @@ pub(crate) fn store<'ctx>(
         ..words
     };
     let data = storage::as_words(lowering.e, lowering.hooks(), all, &values);
-    for (repeat, data) in (0..).zip(data.chunks(words.count as usize)) {
+    let has_pairs = lowering.hooks().target().has(Feature::LdsPairs);
+    let order = match has_pairs && words.bytes() * 8 <= PAIRED_BITS {
+        true => addresses.in_pairs(access.instructions),
+        false => (0..access.instructions).collect(),
+    };
+    let count = words.count as usize;
+    for repeat in order {
+        let data = &data[repeat as usize * count..][..count];
         let address = address(lowering.e, lowering.hooks(), &addresses, repeat);
         match access.instruction.kind {
             InstructionKind::Vector => {
