@@ -1,4 +1,4 @@
-//! Reading locations.
+//! Locations of operations: their kinds, and access to their parts.
 
 use crate::ffi;
 use melior::{Context, ir::Location};

@@ -600,8 +600,13 @@ impl<const W: usize> Block<'_, W> {
 /// The hardware's instructions for an access: for each, its first byte within the access and the bytes that it moves
 /// per lane. None for an access of no lane.
 fn instructions(mask: u64, bytes: u32, align: u32) -> impl Iterator<Item = (u64, u32)> {
-    let width = instruction_width(bytes, align);
-    let count = if mask == 0 { 0 } else { bytes / width };
+    let (count, width) = match mask {
+        0 => (0, 1),
+        _ => {
+            let width = instruction_width(bytes, align);
+            (bytes / width, width)
+        }
+    };
     (0..count).map(move |index| (u64::from(index * width), width))
 }
 
