@@ -158,7 +158,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The layout of each node.
     pub(super) fn choose(&self) -> Vec<LayoutId> {
         let candidates = self.candidates();
-        let solution = self.problem(&candidates).solve();
+        let mut solution = self.problem(&candidates, self.may_compute).solve();
+        if self.may_compute && !solution.is_optimal {
+            // A search that gives up on some nodes is led astray by prices that hold for one copy of a value.
+            solution = self.problem(&candidates, false).solve();
+        }
         candidates
             .iter()
             .zip(&solution.labels)
@@ -166,8 +170,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             .collect()
     }
 
-    /// What it costs to choose among these candidates.
-    pub(super) fn problem(&self, candidates: &[Vec<LayoutId>]) -> Problem {
+    /// What it costs to choose among these candidates, if values may be computed anew for who wants them in another layout.
+    pub(super) fn problem(&self, candidates: &[Vec<LayoutId>], may_compute: bool) -> Problem {
         let mut problem = Problem::new();
         for (node, labels) in self.graph.nodes.iter().zip(candidates) {
             let local = self.local(node);
@@ -189,7 +193,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .collect();
             problem.add_edge(producer, consumer, |from, to| {
                 match (given[from], wanted[to]) {
-                    (Some(from), Some(to)) => self.brought(used, from, to),
+                    (Some(from), Some(to)) if may_compute => self.brought(used, from, to),
+                    (Some(from), Some(to)) => times(self.moved(used, from, to), used.frequency),
                     _ => IMPOSSIBLE,
                 }
             });
@@ -209,10 +214,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// What it costs to bring an operand from one layout to another, or to compute it there, as often as it is used.
     fn brought(&self, used: &Use<'c, 'a>, from: LayoutId, to: LayoutId) -> Cost {
         let moved = times(self.moved(used, from, to), used.frequency);
-        if moved == 0 || !self.may_compute || self.catalog.is_in_memory(to) {
+        if moved == 0 || self.catalog.is_in_memory(to) {
             return moved;
         }
-        let computed = self.from_nothing(used.value, to);
+        let computed = self.computed_anew(used.value, to);
         computed.map_or(moved, |computed| computed.min(moved))
     }
 
