@@ -73,7 +73,10 @@ def _(random, n):
     x, weight = floats(random, shape, "fp16"), floats(random, columns, "fp16")
     arguments = {"x": x, "weight": weight, "out": empty(shape, "fp16")}
     arguments |= {"columns": number(columns), "epsilon": real(EPSILON)}
-    normal = lambda: {"out": close(rms(values(x)) * values(weight), "fp16")}
+
+    def normal():
+        return {"out": close(rms(values(x)) * values(weight), "fp16")}
+
     block = block_of(columns)
     return start((shape[0],), arguments, {"BLOCK": block}, normal, num_warps=warps_of(block))
 

@@ -25,7 +25,10 @@ def _(random, n):
     arguments = {"x": x, "out": out, "channels": number(channels), "pixels": number(pixels)}
     grid = (blocks(channels, 64), blocks(pixels, 64), images)
     constants = {"CHANNELS": 64, "PIXELS": 64}
-    turned = lambda: {"out": Expected(np.ascontiguousarray(x.contents.transpose(0, 2, 1)))}
+
+    def turned():
+        return {"out": Expected(np.ascontiguousarray(x.contents.transpose(0, 2, 1)))}
+
     return start(grid, arguments, constants, turned)
 
 
@@ -37,7 +40,10 @@ def _(random, n):
     arguments |= {"tokens": number(tokens), "heads": number(heads)}
     grid = (blocks(tokens, 16), blocks(heads, 4))
     constants = {"TOKENS": 16, "HEADS": 4, "DEPTH": depth}
-    turned = lambda: {"out": Expected(np.ascontiguousarray(x.contents.transpose(1, 0, 2)))}
+
+    def turned():
+        return {"out": Expected(np.ascontiguousarray(x.contents.transpose(1, 0, 2)))}
+
     return start(grid, arguments, constants, turned)
 
 
@@ -47,7 +53,10 @@ def _(random, n):
     x, y = floats(random, (side, side)), floats(random, (side, side))
     arguments = {"x": x, "y": y, "out": empty((side, side)), "n": number(side)}
     grid = (blocks(side, 64), blocks(side, 64))
-    half = lambda: {"out": close(0.5 * (x.contents + y.contents.T))}
+
+    def half():
+        return {"out": close(0.5 * (x.contents + y.contents.T))}
+
     return start(grid, arguments, {"SIDE": 64}, half)
 
 
@@ -58,7 +67,10 @@ def _(random, n):
     x = floats(random, (rows, columns), "fp16")
     arguments = {"x": x, "out": empty((rows, columns), "fp16"), "columns": number(columns)}
     block = block_of(columns)
-    turned = lambda: {"out": Expected(np.ascontiguousarray(x.contents[:, ::-1]))}
+
+    def turned():
+        return {"out": Expected(np.ascontiguousarray(x.contents[:, ::-1]))}
+
     return start((rows,), arguments, {"BLOCK": block}, turned, num_warps=warps_of(block))
 
 
@@ -87,7 +99,10 @@ def _(random, n):
     rows = n // 2 // columns
     x = floats(random, (rows, columns))
     arguments = {"x": x, "out": empty((rows, k)), "rows": number(rows)}
-    best = lambda: {"out": Expected(np.ascontiguousarray(np.sort(x.contents, 1)[:, ::-1][:, :k]))}
+
+    def best():
+        return {"out": Expected(np.ascontiguousarray(np.sort(x.contents, 1)[:, ::-1][:, :k]))}
+
     constants = {"COLUMNS": columns, "K": k, "ROWS": 8}
     return start((blocks(rows, 8),), arguments, constants, best)
 
@@ -98,7 +113,10 @@ def _(random, n):
     rows = table(n, columns)
     x = floats(random, (rows, columns))
     arguments = {"x": x, "out": empty((rows, columns)), "columns": number(columns)}
-    highest = lambda: {"out": Expected(np.maximum.accumulate(x.contents, 1))}
+
+    def highest():
+        return {"out": Expected(np.maximum.accumulate(x.contents, 1))}
+
     return start((rows,), arguments, {"BLOCK": block_of(columns)}, highest)
 
 
@@ -181,7 +199,10 @@ def _(random, n):
     index = Array("i32", random.integers(0, words, (samples, count), np.int32))
     arguments = {"table": words_table, "index": index, "out": empty((samples, columns), "fp16")}
     arguments |= {"columns": number(columns)}
-    mean = lambda: {"out": close(values(words_table)[index.contents].mean(1), "fp16")}
+
+    def mean():
+        return {"out": close(values(words_table)[index.contents].mean(1), "fp16")}
+
     grid = (samples, blocks(columns, 256))
     return start(grid, arguments, {"COUNT": count, "BLOCK": 256}, mean)
 
@@ -196,7 +217,10 @@ def _(random, n):
     pages = Array("i32", random.permutation(count).astype(np.int32))
     arguments = {"pool": pool, "pages": pages, "out": empty(pool.contents.shape, "fp16")}
     arguments |= {"per_sequence": number(per_sequence)}
-    copied = lambda: {"out": Expected(pool.contents[pages.contents])}
+
+    def copied():
+        return {"out": Expected(pool.contents[pages.contents])}
+
     grid = (sequences, per_sequence)
     return start(grid, arguments, {"PAGE": page, "WIDTH": width}, copied)
 

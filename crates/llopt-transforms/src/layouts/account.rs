@@ -86,7 +86,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The account of what [`Engine::choose`] chooses.
     pub(super) fn account(&self) -> Account {
         let candidates = self.candidates();
-        let problem = self.problem(&candidates);
+        let problem = self.problem(&candidates, false);
         let solution = problem.solve();
         let chosen = candidates.iter().zip(&solution.labels);
         let labels: Vec<LayoutId> = chosen.map(|(labels, &label)| labels[label]).collect();

@@ -11,6 +11,7 @@ use llopt_dialects::ttg::LocalLoadOp;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
 use llopt_plan::element::Element;
+use llopt_plan::facts::DimFacts;
 use llopt_plan::global_access::{self, AccessKind, Addresses, Groups};
 use llopt_plan::tensor::TensorType;
 use llopt_plan::types;
@@ -34,9 +35,10 @@ use super::products::Product;
 use super::relation::{Relation, element_bits, is_cheap};
 use crate::axis::AxisFacts;
 
-/// If nothing is known of the addresses of an access, its last dimension may be contiguous: the price under that
-/// assumption counts as this fraction. Otherwise all orders would cost the same.
-const PRIOR: f32 = 1.0 / 256.0;
+/// The probability that addresses of which nothing is known are neighbours along the last dimension: rows in reverse,
+/// rotated rows, indices in order. Where they are not, all layouts cost the same, and a conversion too many costs a small
+/// part of accesses that ask for a sector for each element; where they are, one too few costs most of the sectors.
+const NEARBY: f32 = 0.5;
 /// The probability that runs of consecutive addresses continue from run to run. What ends a run is mostly the
 /// remainder by an extent of which only a divisor is known, and that ends at most one run of a tensor.
 const LONGER: f32 = 0.5;
@@ -158,7 +160,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The layout of each node.
     pub(super) fn choose(&self) -> Vec<LayoutId> {
         let candidates = self.candidates();
-        let solution = self.problem(&candidates).solve();
+        let mut solution = self.problem(&candidates, self.may_compute).solve();
+        if self.may_compute && !solution.is_optimal {
+            // A search that gives up on some nodes is led astray by prices that hold for one copy of a value.
+            solution = self.problem(&candidates, false).solve();
+        }
         candidates
             .iter()
             .zip(&solution.labels)
@@ -166,8 +172,13 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             .collect()
     }
 
-    /// What it costs to choose among these candidates.
-    pub(super) fn problem<'f>(&'f self, candidates: &'f [Vec<LayoutId>]) -> Problem<'f> {
+    /// The costs of choosing among these candidates, where values may be computed once more for the uses that require
+    /// them in another layout or not.
+    pub(super) fn problem<'f>(
+        &'f self,
+        candidates: &'f [Vec<LayoutId>],
+        may_compute: bool,
+    ) -> Problem<'f> {
         let mut problem = Problem::new();
         for (node, labels) in self.graph.nodes.iter().zip(candidates) {
             let local = self.local(node);
@@ -189,7 +200,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .collect();
             problem.add_edge(producer, consumer, move |from, to| {
                 match (given[from], wanted[to]) {
-                    (Some(from), Some(to)) => self.brought(used, from, to),
+                    (Some(from), Some(to)) if may_compute => self.brought(used, from, to),
+                    (Some(from), Some(to)) => times(self.moved(used, from, to), used.frequency),
                     _ => IMPOSSIBLE,
                 }
             });
@@ -209,10 +221,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// What it costs to bring an operand from one layout to another, or to compute it there, as often as it is used.
     fn brought(&self, used: &Use<'c, 'a>, from: LayoutId, to: LayoutId) -> Cost {
         let moved = times(self.moved(used, from, to), used.frequency);
-        if moved == 0 || !self.may_compute || self.catalog.is_in_memory(to) {
+        if moved == 0 || self.catalog.is_in_memory(to) {
             return moved;
         }
-        let computed = self.from_nothing(used.value, to);
+        let computed = self.computed_anew(used.value, to);
         computed.map_or(moved, |computed| computed.min(moved))
     }
 
@@ -432,16 +444,18 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             access.price(self.costs.target).cost
         };
         let cost = price(&access.pointer);
-        let unknown = access
-            .pointer
-            .dims
-            .iter()
-            .all(|dim| dim.contiguity.get() == 1);
+        let dims = &access.pointer.dims;
+        let is_uniform = |dim: &DimFacts| dim.constancy.get() > 1;
+        let unknown = dims.iter().all(|dim| dim.contiguity.get() == 1)
+            && !dims.last().is_some_and(is_uniform);
         match access.shape.split_last() {
             Some((&last, outer)) if unknown => {
                 let mut runs = vec![1; outer.len()];
                 runs.push(last);
-                cost + PRIOR * price(&access.pointer.clone().with_promises(&runs, &[], &[]))
+                // Vectors stay impossible: nothing is known of their alignment.
+                let nothing = AxisFacts::unknown(dims.len(), access.pointer.step);
+                let nearby = price(&nothing.with_promises(&runs, &[], &[]));
+                (1.0 - NEARBY) * cost + NEARBY * nearby
             }
             _ => match access.longer_runs() {
                 Some(longer) => (1.0 - LONGER) * cost + LONGER * price(&longer),

@@ -7,7 +7,7 @@
 //!
 //! The choice of layouts depends on it: a mask that costs next to nothing in the layout that requires it must not keep
 //! a product's result from being masked in its own layout. So a use whose operand can be computed from constants,
-//! ranges and scalars alone is priced by that where it is less than the conversion ([`Engine::from_nothing`]).
+//! ranges and scalars alone is priced by that where it is less than the conversion ([`Engine::computed_anew`]).
 
 use std::collections::HashMap;
 
@@ -93,7 +93,7 @@ fn may_be_copied(operation: OperationRef<'_, '_>, node: &Node<'_, '_>) -> bool {
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// What it costs to compute a value in a layout from constants, ranges, and scalars, as often as the ops run that it
     /// comes from; `None` if it comes from anything else, or from too many ops.
-    pub(super) fn from_nothing(&self, value: Value<'c, 'a>, wanted: LayoutId) -> Option<Cost> {
+    pub(super) fn computed_anew(&self, value: Value<'c, 'a>, wanted: LayoutId) -> Option<Cost> {
         self.computed(value, wanted, LARGEST).map(|(cost, _)| cost)
     }
 
