@@ -9,13 +9,14 @@
 use std::rc::Rc;
 
 use inkwell::IntPredicate;
-use llopt_dialects::ttg::LocalLoadOp;
-use llopt_dialects::{Op, tt};
-use llopt_mlir::ir::OperationExt;
+use llopt_dialects::ttg::{LocalLoadOp, LocalStoreOp};
+use llopt_dialects::{Op, amdg, tt};
+use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_plan::element::{Element, Float8};
 use llopt_plan::late_operands::LATE;
 use llopt_plan::product::Selection;
 use llopt_plan::tensor::{TensorType, ValueType};
+use llopt_target::Feature;
 use llopt_target::matrix::{MatrixElement, Operand};
 use melior::ir::{BlockLike, OperationRef, Value};
 
@@ -48,14 +49,18 @@ pub(super) fn unit_elements(element: Element, rounds: bool) -> &'static [MatrixE
 
 /// Cycles of an execution during which a warp issues many other instructions.
 const LONG: u32 = 32;
+/// Cycles for which an instruction of a wave of 64 threads keeps its 16 lanes busy.
+const CYCLES_OF_ONE: u32 = 4;
 
 /// Whether a product reads its operands unchanged and is the only one of its block, the other work of the block is
 /// only on addresses, and the block gives the instruction scheduler no hints itself.
 fn is_scheduled_alone(op: OperationRef<'_, '_>) -> bool {
     let is_read = |operand: Value<'_, '_>| LocalLoadOp::defining(operand).is_some();
-    if !op.operand_values().take(2).all(is_read) {
-        return false;
-    }
+    op.operand_values().take(2).all(is_read) && is_only_product(op)
+}
+
+/// Whether a block has no other product, and nothing that says how instructions are scheduled.
+fn is_only_product(op: OperationRef<'_, '_>) -> bool {
     let mut next = op.parent_block().and_then(|block| block.first_operation());
     while let Some(other) = next {
         let is_product = tt::DotOp::of(other).is_some() || tt::DotScaledOp::of(other).is_some();
@@ -65,6 +70,41 @@ fn is_scheduled_alone(op: OperationRef<'_, '_>) -> bool {
         next = other.next_op();
     }
     true
+}
+
+/// How many executions of an instruction that keeps its unit busy for so many cycles are to stand behind the last place
+/// at which nothing has waited for global memory yet: as many as hide what becomes of what has been loaded for later
+/// iterations. LLVM's scheduler knows a latency that caches do not have, and would wait for it between the first products.
+/// `None` if nothing is loaded before the product that is stored to shared memory behind it.
+fn behind_loads(
+    lowering: &FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    busy: u32,
+) -> Option<usize> {
+    // An MFMA leaves the wave time for other instructions; a WMMA is over before many are issued.
+    if !lowering.hooks().target().has(Feature::Mfma) || !is_only_product(op) {
+        return None;
+    }
+    let mut words = 0;
+    let mut next = op.next_op();
+    while let Some(other) = next {
+        next = other.next_op();
+        let Some(store) = LocalStoreOp::of(other) else {
+            continue;
+        };
+        let is_before = |load: &OperationRef<'_, '_>| {
+            let is_load =
+                tt::LoadOp::of(*load).is_some() || amdg::BufferLoadOp::of(*load).is_some();
+            is_load && load.parent_block() == op.parent_block() && load.is_before(op)
+        };
+        if store.src().defining_op().filter(is_before).is_some() {
+            let of = lowering.tensor_of(other, store.src()).ok()?;
+            words += (of.registers() as u32 * of.element.bits()).div_ceil(u32::BITS);
+        }
+    }
+    // A permute or a move for each word, of a quarter of the wave in each cycle.
+    let hidden = words * CYCLES_OF_ONE;
+    (words > 0).then(|| hidden.div_ceil(busy.max(1)) as usize)
 }
 
 /// The types in which floating-point products of narrow elements are summed.
@@ -350,7 +390,24 @@ pub(crate) fn product<'ctx>(
     };
     let room = integer_attribute(op, LATE).and_then(|words| u32::try_from(words).ok());
     let mut fragments = Fragments::new(selection, factors, room);
+    let is_alone = room.is_none() && row.issue_cycles >= LONG && is_scheduled_alone(op);
+    let beside = |lowering: &FunctionLowering<'_, 'ctx>, products: usize| {
+        if is_alone {
+            let products = Scheduling::BesideProducts(products as u32);
+            lowering.hooks().schedule(e, products);
+        }
+    };
+    let steps = division.steps.len();
+    let behind = match room {
+        None => behind_loads(lowering, op, row.issue_cycles).filter(|behind| *behind < steps),
+        Some(_) => None,
+    };
     for (at, step) in division.steps.iter().enumerate() {
+        if behind.is_some_and(|behind| at + behind == steps) {
+            beside(lowering, at);
+            let barrier = Scheduling::Barrier { may_pass: 0 };
+            lowering.hooks().schedule(e, barrier);
+        }
         fragments.bring(lowering, unit, factors, at)?;
         let (a, b) = (step.a as usize, step.b as usize);
         let scales = factors
@@ -364,10 +421,7 @@ pub(crate) fn product<'ctx>(
         };
         *sum = unit.multiply(e, row, [left, right], sum, repeating_in_steps, scales);
     }
-    if room.is_none() && row.issue_cycles >= LONG && is_scheduled_alone(op) {
-        let products = Scheduling::BesideProducts(division.steps.len() as u32);
-        lowering.hooks().schedule(e, products);
-    }
+    beside(lowering, behind.unwrap_or(steps));
     let sums: Vec<Vec<V<'ctx>>> = sums.iter().map(|sum| unit.unpack(e, row, sum)).collect();
     let of = ValueType::Tensor(of_sum);
     let distinct: Vec<V<'ctx>> = of
