@@ -10,15 +10,22 @@
 //! 1. Each thread scans its runs.
 //! 2. The totals of the runs are scanned over the lanes: at step `k` a lane whose bit `k` is set takes the total of
 //!    the lane with all lower bits set and bit `k` clear, which ends the group of lanes before it.
-//! 3. The last lanes write the totals of their warps to shared memory; after a barrier every thread reads
+//! 3. The last lanes write the totals of their warps to shared memory; after a barrier every thread reads the totals of
+//!    all warps and combines those before its own.
 //! 4. A chunk's prefix is the combination of the totals of the chunks before it.
-//! 4. A chunk's prefix is the total of the chunks before it.
 //! 5. Every element is combined once with what lies before its run.
+//!
+//! # Shared memory
+//!
+//! The totals of all warps of one chunk and one place outside of the axis are neighbours, so that a thread reads them by
+//! vectors. Places that the lanes of a warp tell apart come next, and then those of its registers: lanes that were further
+//! apart would meet in few banks.
 //!
 //! In reverse, "before" is the higher coordinate: bits are complemented, nothing else changes.
 
 use llopt_layout::Dim;
 use llopt_layout::banks::Access;
+use llopt_layout::f2::Echelon;
 use llopt_target::Target;
 
 use crate::element::Element;
@@ -41,7 +48,7 @@ pub struct ScanPlan {
     pub chunks: u32,
     /// log2 of the places outside of the axis.
     pub rest_bits: u32,
-    /// What each bit of the thread's number adds to the place outside of the axis.
+    /// What each bit of the thread's number adds to the number of the place outside of the axis.
     pub thread_rests: Vec<u32>,
     /// Bits of the thread's number whose threads hold what others hold.
     pub repeated_threads: u32,
@@ -50,7 +57,7 @@ pub struct ScanPlan {
 /// The registers of one place outside of the axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The place.
+    /// The number of the place.
     pub rest: u32,
     /// The runs of registers.
     pub chunks: Vec<Vec<usize>>,
@@ -203,10 +210,24 @@ impl ScanPlan {
 
         let below_chunk = run_bits + (lane_bits.len() + warp_bits.len()) as u32;
         let chunks = 1u32 << (axis_bits - below_chunk);
-        let lines = lines_of(tensor, axis, [run_bits, below_chunk], reverse);
+        let mut lines = lines_of(tensor, axis, [run_bits, below_chunk], reverse);
+        let rest_bits = bits - axis_bits;
+        let mut thread_rests: Vec<u32> =
+            thread_bases.iter().map(|basis| axis.rest(*basis)).collect();
+        // Numbers of places in which lanes tell the lowest bits apart, then warps.
+        let units = (0..rest_bits).map(|bit| 1 << bit);
+        let mut order = Echelon::new();
+        for rest in thread_rests.iter().copied().chain(units) {
+            if !order.contains(rest) {
+                let _ = order.insert(rest);
+            }
+        }
+        let number = |rest: &mut u32| *rest = order.solve(*rest).unwrap_or(0);
+        lines.iter_mut().for_each(|line| number(&mut line.rest));
+        thread_rests.iter_mut().for_each(number);
         // A bit that only repeats data adds nothing along the axis, and nothing to the rest that other bits do not
         // add already.
-        let mut seen = llopt_layout::f2::Echelon::of(&register_bases);
+        let mut seen = Echelon::of(&register_bases);
         let mut repeated_threads = 0;
         for (bit, basis) in thread_bases.iter().enumerate() {
             if seen.insert(*basis).is_some() {
@@ -218,10 +239,17 @@ impl ScanPlan {
             lane_bits,
             warp_bits,
             chunks,
-            rest_bits: bits - axis_bits,
-            thread_rests: thread_bases.iter().map(|basis| axis.rest(*basis)).collect(),
+            rest_bits,
+            thread_rests,
             repeated_threads,
         })
+    }
+
+    /// The index in shared memory of the total of the first warp, for a place outside of the axis and a chunk; the
+    /// totals of the others follow. The index is linear in both.
+    #[must_use]
+    pub fn total_index(&self, rest: u32, chunk: u32) -> u32 {
+        (chunk << self.rest_bits | rest) << self.warp_bits.len()
     }
 
     /// Elements of shared memory per operand: the totals of warps, for each chunk and place.
@@ -300,11 +328,10 @@ pub fn price(
     if by_warps {
         let (lane_bits, _) = tensor.thread_bits();
         let along: u32 = plan.lane_bits.iter().map(|bit| 1u32 << bit).sum();
-        let shift = plan.warp_bits.len() as u32 + chunks.trailing_zeros();
         let rests = |is_wanted: &dyn Fn(usize) -> bool, bytes: u32| -> Vec<u32> {
             let lanes = (0..lane_bits as usize).filter(|bit| is_wanted(*bit));
             lanes
-                .map(|bit| (plan.thread_rests[bit] << shift) * bytes)
+                .map(|bit| plan.total_index(plan.thread_rests[bit], 0) * bytes)
                 .collect()
         };
         // The last lane along the axis stores; of lanes that hold the same, one.
@@ -400,6 +427,27 @@ mod tests {
         assert_eq!((price.store_wavefronts, price.load_wavefronts), (1, 1));
         let inside = tensor(&[256], &[1, 2, 4], &[8, 16, 32, 64, 128], &[]);
         assert!(price_on(&inside, 0).unwrap().cost < price.cost);
+    }
+
+    #[test]
+    fn lanes_beside_each_other_read_the_totals_of_warps_without_conflicts() {
+        // A thread has four columns of two chunks; eight lanes hold neighbouring columns, four lanes and four warps rows.
+        let tile = tensor(&[32, 32], &[1, 2, 512], &[4, 8, 16, 32, 64], &[128, 256]);
+        let price = price_on(&tile, 0).unwrap();
+        // Each of eight totals is stored in one pass, and read with those of the other warps as a vector of 128 bits, which
+        // takes four.
+        assert_eq!((price.store_wavefronts, price.load_wavefronts), (8, 32));
+        let plan = ScanPlan::new(&tile, 0, false).unwrap();
+        let mut indices: Vec<u32> = plan
+            .lines
+            .iter()
+            .flat_map(|line| (0..plan.chunks).map(|chunk| (line.rest, chunk)))
+            .flat_map(|(rest, chunk)| (0..8).map(move |lanes| (rest ^ lanes, chunk)))
+            .map(|(rest, chunk)| plan.total_index(rest, chunk))
+            .collect();
+        indices.sort_unstable();
+        assert!(indices.iter().copied().eq((0..64).map(|index| 4 * index)));
+        assert_eq!(plan.thread_rests[..3], [1, 2, 4]);
     }
 
     #[test]

@@ -409,11 +409,10 @@ fn scan_warps<'ctx>(
         ));
     }
     let bases = scratch::of_operands(lowering, op, elements, plan.scratch_elements())?;
-    // Totals are at (position, chunk, warp), the warp in the lowest bits.
     let warp_count_bits = plan.warp_bits.len() as u32;
-    let chunk_bits = plan.chunks.trailing_zeros();
-    let shift = warp_count_bits + chunk_bits;
-    let mut thread_places: Vec<u32> = plan.thread_rests.iter().map(|rest| rest << shift).collect();
+    let rests = plan.thread_rests.iter();
+    let rest_places: Vec<u32> = rests.map(|rest| plan.total_index(*rest, 0)).collect();
+    let mut thread_places = rest_places.clone();
     for (i, bit) in plan.warp_bits.iter().enumerate() {
         thread_places[(lane_bits + bit) as usize] |= 1 << i;
     }
@@ -423,14 +422,7 @@ fn scan_warps<'ctx>(
         warp_position[(lane_bits + bit) as usize] = 1 << i;
     }
     let warp = lowering.linear(&warp_position, &[]);
-    let rest_place = lowering.linear(
-        &plan
-            .thread_rests
-            .iter()
-            .map(|rest| rest << shift)
-            .collect::<Vec<_>>(),
-        &[],
-    );
+    let rest_place = lowering.linear(&rest_places, &[]);
 
     let ends_here = e.icmp(
         inkwell::IntPredicate::EQ,
@@ -461,7 +453,7 @@ fn scan_warps<'ctx>(
     for line in &plan.lines {
         let (mut line_totals, mut line_prefixes) = (Vec::new(), Vec::new());
         for chunk in 0..plan.chunks {
-            let constant = line.rest << shift | chunk << warp_count_bits;
+            let constant = plan.total_index(line.rest, chunk);
             let first = e.xor(rest_place, e.i32(i64::from(constant)));
             let columns: Vec<Vec<V<'ctx>>> = bases
                 .iter()
@@ -517,11 +509,9 @@ fn store_totals<'ctx>(
     ends: &[Vec<Tuple<'ctx>>],
 ) {
     let e = lowering.e;
-    let warp_count_bits = plan.warp_bits.len() as u32;
-    let shift = warp_count_bits + plan.chunks.trailing_zeros();
     for (line, totals) in plan.lines.iter().zip(ends) {
         for (chunk, total) in totals.iter().enumerate() {
-            let constant = line.rest << shift | (chunk as u32) << warp_count_bits;
+            let constant = plan.total_index(line.rest, chunk as u32);
             let index = e.xor(place, e.i32(i64::from(constant)));
             for ((base, value), element) in bases.iter().zip(total).zip(elements) {
                 let memory = storage::element_type(e, *element);
