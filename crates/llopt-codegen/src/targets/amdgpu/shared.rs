@@ -94,7 +94,8 @@ pub fn shuffle_xor<'ctx>(e: &Emitter<'ctx>, target: Target, word: V<'ctx>, xor: 
         };
         let of = [word.get_type()];
         let selectors = [e.i32(select(0)), e.i32(select(8))];
-        // Lanes that are not active are read from, too, so the old value of the register is never used.
+        // Lanes that are not active are read from, too, so the old value of the register is never used. The word itself
+        // would have to be copied there, because a reduction combines it with the result.
         let arguments = [
             e.poison(word.get_type()),
             word,
