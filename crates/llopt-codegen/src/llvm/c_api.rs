@@ -1,6 +1,6 @@
 //! The few LLVM calls that inkwell does not wrap, each behind a safe function.
 //!
-//! Only this file of the crate uses LLVM's C interface directly.
+//! Only this file and [`crate::llvm::addresses`] use LLVM's C interface directly.
 
 use std::ffi::{CStr, CString};
 use std::path::Path;
@@ -10,20 +10,17 @@ use inkwell::builder::Builder;
 use inkwell::context::{AsContextRef, Context};
 use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
 use inkwell::llvm_sys::core::{
-    LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildBinOp, LLVMBuildCall2,
-    LLVMBuildCast, LLVMBuildFenceSyncScope, LLVMBuildGEP2, LLVMBuildOr, LLVMConstInt,
-    LLVMConstIntGetSExtValue, LLVMConstIntGetZExtValue, LLVMCreateMemoryBufferWithContentsOfFile,
+    LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildCall2,
+    LLVMBuildFenceSyncScope, LLVMConstIntGetSExtValue, LLVMCreateMemoryBufferWithContentsOfFile,
     LLVMDisposeMessage, LLVMFunctionType, LLVMGetBasicBlockParent, LLVMGetCalledValue,
     LLVMGetGEPSourceElementType, LLVMGetGlobalParent, LLVMGetInlineAsm, LLVMGetInlineAsmAsmString,
     LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType,
     LLVMGetInlineAsmHasSideEffects, LLVMGetInstructionOpcode, LLVMGetInstructionParent,
-    LLVMGetIntTypeWidth, LLVMGetIsDisjoint, LLVMGetMDKindIDInContext, LLVMGetMDNodeNumOperands,
-    LLVMGetMDNodeOperands, LLVMGetMetadata, LLVMGetNNeg, LLVMGetNSW, LLVMGetNUW,
-    LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID, LLVMGetTypeContext, LLVMGetTypeKind,
-    LLVMIsABinaryOperator, LLVMIsACallInst, LLVMIsACastInst, LLVMIsAConstantInt,
+    LLVMGetIntTypeWidth, LLVMGetMDKindIDInContext, LLVMGetNNeg, LLVMGetNumOperands, LLVMGetOperand,
+    LLVMGetSyncScopeID, LLVMGetTypeKind, LLVMIsACastInst, LLVMIsAConstantInt,
     LLVMIsAGetElementPtrInst, LLVMIsAInlineAsm, LLVMIsAInstruction, LLVMMDNodeInContext2,
-    LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMReplaceAllUsesWith, LLVMSetIsDisjoint,
-    LLVMSetMetadata, LLVMSetNSW, LLVMSetNUW, LLVMSetOperand, LLVMTypeOf,
+    LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMReplaceAllUsesWith, LLVMSetMetadata,
+    LLVMSetOperand, LLVMTypeOf,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
 use inkwell::llvm_sys::prelude::{LLVMContextRef, LLVMMetadataRef, LLVMValueRef};
@@ -292,42 +289,6 @@ impl std::ops::Deref for SharedMachine {
     }
 }
 
-/// Makes `(p + constant) + x`, if that is what `address` is, into `(p + x) + constant`.
-///
-/// Requires: `builder` is of the instruction's context.
-pub fn move_constant_outwards<'ctx>(builder: &Builder<'ctx>, address: InstructionValue<'ctx>) {
-    builder.position_before(&address);
-    // SAFETY: kinds and numbers of operands are checked before operands are used, and what replaces the
-    // instruction has its type. Neither step promises to stay inside of an object.
-    unsafe {
-        let outer = address.as_value_ref();
-        let plain = |value| {
-            !LLVMIsAGetElementPtrInst(value).is_null()
-                && LLVMGetNumOperands(value) == 2
-                && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMTypeKind::LLVMPointerTypeKind
-        };
-        if !plain(outer) {
-            return;
-        }
-        let (inner, mut index) = (LLVMGetOperand(outer, 0), LLVMGetOperand(outer, 1));
-        if !plain(inner) || !LLVMIsAConstantInt(index).is_null() {
-            return;
-        }
-        let mut constant = LLVMGetOperand(inner, 1);
-        if LLVMIsAConstantInt(constant).is_null() {
-            return;
-        }
-        let builder = builder.as_mut_ptr();
-        let add = |element, pointer, index: *mut _| {
-            LLVMBuildGEP2(builder, element, pointer, index, 1, c"".as_ptr())
-        };
-        let element = LLVMGetGEPSourceElementType(outer);
-        let moved = add(element, LLVMGetOperand(inner, 0), &mut index);
-        let element = LLVMGetGEPSourceElementType(inner);
-        LLVMReplaceAllUsesWith(outer, add(element, moved, &mut constant));
-    }
-}
-
 /// The index of an address, if it has 32 bits, was widened in another block, and is added to a value of this block.
 pub fn index_from_outside<'ctx>(address: InstructionValue<'ctx>) -> Option<LateIndex<'ctx>> {
     // SAFETY: kinds and numbers of operands are checked before operands are used.
@@ -400,303 +361,6 @@ impl<'ctx> LateIndex<'ctx> {
             let builder = builder.as_mut_ptr();
             let made = LLVMBuildCall2(builder, of, assembly, values.as_mut_ptr(), 2, name);
             LLVMReplaceAllUsesWith(sum, made);
-        }
-    }
-}
-
-/// Makes `(x | c) | y`, where no two have a set bit in common, into `(x | y) | c`, and makes one constant of two.
-///
-/// Requires: `builder` is of the instruction's context.
-pub fn gather_constants<'ctx>(builder: &Builder<'ctx>, sum: InstructionValue<'ctx>) {
-    builder.position_before(&sum);
-    // SAFETY: kinds are checked before operands are used, and what replaces the instruction has its type and value.
-    unsafe {
-        let sum = sum.as_value_ref();
-        let disjoint = |value| {
-            !LLVMIsABinaryOperator(value).is_null()
-                && LLVMGetInstructionOpcode(value) == LLVMOpcode::LLVMOr
-                && LLVMGetIsDisjoint(value) != 0
-        };
-        if !disjoint(sum)
-            || LLVMGetTypeKind(LLVMTypeOf(sum)) != LLVMTypeKind::LLVMIntegerTypeKind
-            || LLVMGetIntTypeWidth(LLVMTypeOf(sum)) > 64
-        {
-            return;
-        }
-        // The variable part, if any, and the constant.
-        let parts = |value| {
-            let constant = |value| {
-                let is_constant = !LLVMIsAConstantInt(value).is_null();
-                is_constant.then(|| LLVMConstIntGetZExtValue(value))
-            };
-            if let Some(constant) = constant(value) {
-                return (None, constant);
-            }
-            if disjoint(value)
-                && let Some(constant) = constant(LLVMGetOperand(value, 1))
-            {
-                return (Some(LLVMGetOperand(value, 0)), constant);
-            }
-            (Some(value), 0)
-        };
-        let (one, first) = parts(LLVMGetOperand(sum, 0));
-        let (other, second) = parts(LLVMGetOperand(sum, 1));
-        let is_gathered = other.is_none() && first == 0;
-        if first | second == 0 || is_gathered {
-            return;
-        }
-        let or = |a, b| {
-            let value = LLVMBuildOr(builder.as_mut_ptr(), a, b, c"".as_ptr());
-            if !LLVMIsABinaryOperator(value).is_null() {
-                LLVMSetIsDisjoint(value, 1);
-            }
-            value
-        };
-        let varying = match (one, other) {
-            (Some(one), Some(other)) => or(one, other),
-            (Some(one), None) | (None, Some(one)) => one,
-            (None, None) => return,
-        };
-        let constant = LLVMConstInt(LLVMTypeOf(sum), first | second, 0);
-        LLVMReplaceAllUsesWith(sum, or(varying, constant));
-    }
-}
-
-/// Whether a value is one address that an instruction computes from another one and one index.
-///
-/// Requires: `value` is a value of a live module.
-unsafe fn is_plain_address(value: LLVMValueRef) -> bool {
-    // SAFETY: the number of operands is asked of instructions only.
-    unsafe {
-        !LLVMIsAGetElementPtrInst(value).is_null()
-            && LLVMGetNumOperands(value) == 2
-            && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMTypeKind::LLVMPointerTypeKind
-    }
-}
-
-/// If `address` is `p + widened(x + c)`, where the sum does not wrap and `c` stands for more than `largest` bytes
-/// (one less than a power of two), makes it `(p + widened(x + high)) + low`, so that accesses which lie close to each
-/// other share all but `low`, which they add themselves. The no-wrap flags of the sum with `high` are dropped, so
-/// that no pass moves `high` out of the 32 bits again.
-///
-/// Requires: `builder` is of the instruction's context, and the instruction is in a function of a module.
-pub fn split_large_constant<'ctx>(
-    builder: &Builder<'ctx>,
-    address: InstructionValue<'ctx>,
-    largest: u32,
-) {
-    builder.position_before(&address);
-    // SAFETY: kinds and numbers of operands are checked before operands are used, flags are read and set only on
-    // instructions that have them, and what replaces the instruction has its type and value.
-    unsafe {
-        let address = address.as_value_ref();
-        if !is_plain_address(address) {
-            return;
-        }
-        let widened = LLVMGetOperand(address, 1);
-        if LLVMIsACastInst(widened).is_null() {
-            return;
-        }
-        let widening = LLVMGetInstructionOpcode(widened);
-        let sum = LLVMGetOperand(widened, 0);
-        if LLVMIsABinaryOperator(sum).is_null()
-            || LLVMIsAConstantInt(LLVMGetOperand(sum, 1)).is_null()
-        {
-            return;
-        }
-        let adds = match (LLVMGetInstructionOpcode(sum), widening) {
-            (LLVMOpcode::LLVMOr, LLVMOpcode::LLVMZExt | LLVMOpcode::LLVMSExt) => {
-                LLVMGetIsDisjoint(sum) != 0
-            }
-            (LLVMOpcode::LLVMAdd, LLVMOpcode::LLVMZExt) => LLVMGetNUW(sum) != 0,
-            (LLVMOpcode::LLVMAdd, LLVMOpcode::LLVMSExt) => LLVMGetNSW(sum) != 0,
-            _ => false,
-        };
-        if !adds || LLVMGetIntTypeWidth(LLVMTypeOf(sum)) != 32 {
-            return;
-        }
-        let element = LLVMGetGEPSourceElementType(address);
-        let function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(address));
-        let layout = LLVMGetModuleDataLayout(LLVMGetGlobalParent(function));
-        let size = LLVMABISizeOfType(layout, element);
-        let constant = LLVMConstIntGetZExtValue(LLVMGetOperand(sum, 1));
-        let unit = (u64::from(largest) + 1).checked_div(size).unwrap_or(0);
-        if !unit.is_power_of_two() || constant < unit || constant > i32::MAX as u64 {
-            return;
-        }
-        let low = constant & (unit - 1);
-        if low == 0 {
-            forget_wrapping(sum);
-            return;
-        }
-        let raw = builder.as_mut_ptr();
-        let high = LLVMConstInt(LLVMTypeOf(sum), constant - low, 0);
-        let varying = LLVMGetOperand(sum, 0);
-        let opcode = LLVMGetInstructionOpcode(sum);
-        let rest = LLVMBuildBinOp(raw, opcode, varying, high, c"".as_ptr());
-        let wide = LLVMTypeOf(widened);
-        let mut index = LLVMBuildCast(raw, widening, rest, wide, c"".as_ptr());
-        let mut low = LLVMConstInt(wide, low, 0);
-        let base = LLVMGetOperand(address, 0);
-        let shared = LLVMBuildGEP2(raw, element, base, &mut index, 1, c"".as_ptr());
-        let own = LLVMBuildGEP2(raw, element, shared, &mut low, 1, c"".as_ptr());
-        LLVMReplaceAllUsesWith(address, own);
-    }
-}
-
-/// If `address` is `(p + widened(x)) + bytes`, where `x` is not negative and `bytes` more than `largest` (one less
-/// than a power of two), makes it `(p + widened(x + high)) + low`, as [`split_large_constant`] does: the optimiser
-/// moves constants out of sums that have one use, however large the constants are.
-///
-/// Requires: `builder` is of the instruction's context, and the instruction is in a function of a module.
-pub fn return_large_constant<'ctx>(
-    builder: &Builder<'ctx>,
-    address: InstructionValue<'ctx>,
-    largest: u32,
-) {
-    builder.position_before(&address);
-    // SAFETY: kinds and numbers of operands are checked before operands are used, and what replaces the instruction has
-    // its type and value. The sum does not wrap: neither part reaches the highest of 32 bits.
-    unsafe {
-        let outer = address.as_value_ref();
-        if !is_plain_address(outer) || !is_plain_address(LLVMGetOperand(outer, 0)) {
-            return;
-        }
-        let (inner, bytes) = (LLVMGetOperand(outer, 0), LLVMGetOperand(outer, 1));
-        let widened = LLVMGetOperand(inner, 1);
-        let function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(outer));
-        let layout = LLVMGetModuleDataLayout(LLVMGetGlobalParent(function));
-        let size = |address| LLVMABISizeOfType(layout, LLVMGetGEPSourceElementType(address));
-        if size(outer) != 1
-            || LLVMIsAConstantInt(bytes).is_null()
-            || LLVMIsACastInst(widened).is_null()
-            || LLVMGetInstructionOpcode(widened) != LLVMOpcode::LLVMZExt
-            || LLVMGetNNeg(widened) == 0
-            || LLVMGetIntTypeWidth(LLVMTypeOf(LLVMGetOperand(widened, 0))) != 32
-        {
-            return;
-        }
-        let constant = LLVMConstIntGetSExtValue(bytes);
-        let (low, unit) = (constant & i64::from(largest), size(inner) as i64);
-        let high = constant - low;
-        if high <= 0 || unit == 0 || high % unit != 0 || high / unit > i64::from(i32::MAX) {
-            return;
-        }
-        let raw = builder.as_mut_ptr();
-        let varying = LLVMGetOperand(widened, 0);
-        let high = LLVMConstInt(LLVMTypeOf(varying), (high / unit) as u64, 0);
-        let opcode = match possible_bits(varying) & LLVMConstIntGetZExtValue(high) {
-            0 => LLVMOpcode::LLVMOr,
-            _ => LLVMOpcode::LLVMAdd,
-        };
-        let sum = LLVMBuildBinOp(raw, opcode, varying, high, c"".as_ptr());
-        let wide = LLVMTypeOf(widened);
-        let mut index = LLVMBuildCast(raw, LLVMOpcode::LLVMZExt, sum, wide, c"".as_ptr());
-        let (base, element) = (LLVMGetOperand(inner, 0), LLVMGetGEPSourceElementType(inner));
-        let mut own = LLVMBuildGEP2(raw, element, base, &mut index, 1, c"".as_ptr());
-        if low != 0 {
-            let mut low = LLVMConstInt(LLVMTypeOf(bytes), low as u64, 0);
-            let byte = LLVMGetGEPSourceElementType(outer);
-            own = LLVMBuildGEP2(raw, byte, own, &mut low, 1, c"".as_ptr());
-        }
-        LLVMReplaceAllUsesWith(outer, own);
-    }
-}
-
-/// The bits that can be set in the result of a call with a range attribute.
-///
-/// Requires: `call` is a call of a function with an integer of at most 64 bits as its result.
-unsafe fn below_end_of_range(call: LLVMValueRef) -> u64 {
-    const NAME: &str = "range";
-    // SAFETY: the kind's name is read with its length; the node of a range has pairs of constants as operands, of which
-    // there is room for one pair, and no more is written.
-    unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(call));
-        let kind = LLVMGetMDKindIDInContext(context, NAME.as_ptr().cast(), NAME.len() as u32);
-        let range = LLVMGetMetadata(call, kind);
-        if range.is_null() || LLVMGetMDNodeNumOperands(range) != 2 {
-            return u64::MAX;
-        }
-        let mut bounds = [std::ptr::null_mut(); 2];
-        LLVMGetMDNodeOperands(range, bounds.as_mut_ptr());
-        let [first, end] = bounds.map(|bound| LLVMConstIntGetZExtValue(bound));
-        if first < end {
-            // All bits up to the highest of the largest number.
-            u64::MAX.checked_shr((end - 1).leading_zeros()).unwrap_or(0)
-        } else {
-            u64::MAX
-        }
-    }
-}
-
-/// The bits that can be set in an integer, as far as its operands show.
-///
-/// Requires: `value` is an integer of at most 64 bits.
-unsafe fn possible_bits(value: LLVMValueRef) -> u64 {
-    /// The largest depth of the sums of an address.
-    const DEPTH: u32 = 8;
-    unsafe fn of(value: LLVMValueRef, depth: u32) -> u64 {
-        // SAFETY: operands are read after their instruction's kind is checked.
-        unsafe {
-            if !LLVMIsAConstantInt(value).is_null() {
-                return LLVMConstIntGetZExtValue(value);
-            }
-            if !LLVMIsACallInst(value).is_null() {
-                return below_end_of_range(value);
-            }
-            if depth == 0 || LLVMIsABinaryOperator(value).is_null() {
-                return u64::MAX;
-            }
-            let operand = |index| of(LLVMGetOperand(value, index), depth - 1);
-            let amount = LLVMGetOperand(value, 1);
-            match LLVMGetInstructionOpcode(value) {
-                LLVMOpcode::LLVMAnd => operand(0) & operand(1),
-                LLVMOpcode::LLVMOr | LLVMOpcode::LLVMXor => operand(0) | operand(1),
-                LLVMOpcode::LLVMShl if !LLVMIsAConstantInt(amount).is_null() => {
-                    let amount = LLVMConstIntGetZExtValue(amount).min(63);
-                    operand(0) << amount
-                }
-                _ => u64::MAX,
-            }
-        }
-    }
-    // SAFETY: as required.
-    unsafe { of(value, DEPTH) }
-}
-
-/// If `extension` widens a 32-bit sum with a constant above `largest`, drops the no-wrap flags of the sum, so that no
-/// pass moves the constant out of the extension.
-pub fn hide_large_constant(extension: InstructionValue<'_>, largest: u32) {
-    // SAFETY: operands are read after their instruction's kind is checked, and flags are cleared only on instructions
-    // that have them. An instruction with fewer flags is still correct.
-    unsafe {
-        let extension = extension.as_value_ref();
-        let sum = LLVMGetOperand(extension, 0);
-        if LLVMIsABinaryOperator(sum).is_null() {
-            return;
-        }
-        let constant = LLVMGetOperand(sum, 1);
-        if LLVMIsAConstantInt(constant).is_null()
-            || LLVMGetIntTypeWidth(LLVMTypeOf(constant)) != 32
-            || LLVMConstIntGetZExtValue(constant) <= u64::from(largest)
-        {
-            return;
-        }
-        forget_wrapping(sum);
-    }
-}
-
-/// Requires: `sum` is a binary operator. With fewer flags it is still correct.
-unsafe fn forget_wrapping(sum: LLVMValueRef) {
-    // SAFETY: the flags belong to the kind of instruction.
-    unsafe {
-        match LLVMGetInstructionOpcode(sum) {
-            LLVMOpcode::LLVMOr => LLVMSetIsDisjoint(sum, 0),
-            LLVMOpcode::LLVMAdd => {
-                LLVMSetNUW(sum, 0);
-                LLVMSetNSW(sum, 0);
-            }
-            _ => {}
         }
     }
 }

@@ -1,5 +1,6 @@
 //! LLVM itself: a builder that knows what we emit, optimisation, and the back ends.
 
+pub(crate) mod addresses;
 pub(crate) mod c_api;
 pub mod device_library;
 pub mod diagnostics;

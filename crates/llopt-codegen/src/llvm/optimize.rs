@@ -28,9 +28,8 @@ use inkwell::values::{InstructionOpcode, InstructionValue};
 use llopt_target::{Feature, Target};
 
 use crate::error::CodegenError;
-use crate::llvm::c_api;
 use crate::llvm::instructions::{any, change_all};
-use crate::llvm::{late_values, parts_where_taken};
+use crate::llvm::{addresses, late_values, parts_where_taken};
 use crate::targets::back_end::{VendorPasses, back_end};
 
 /// Optimises `module`, into which the device libraries are linked already.
@@ -52,11 +51,11 @@ pub fn optimize(
     });
     run(module, machine, &last_passes(vendor, has_pairs))?;
     // Constants leave the addresses, so that accesses share the rest and take the constants as offsets.
-    change_all(module, InstructionOpcode::Or, c_api::gather_constants);
+    change_all(module, InstructionOpcode::Or, addresses::gather_constants);
     change_all(
         module,
         InstructionOpcode::GetElementPtr,
-        c_api::move_constant_outwards,
+        addresses::move_constant_outwards,
     );
     run(
         module,

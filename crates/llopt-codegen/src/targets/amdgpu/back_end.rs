@@ -10,7 +10,7 @@ use llopt_target::Target;
 
 use super::kernel::WORK_GROUP_SIZE;
 use super::{Amdgpu, library};
-use crate::llvm::c_api;
+use crate::llvm::addresses;
 use crate::llvm::instructions::change_all;
 use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
@@ -64,27 +64,32 @@ impl BackEnd for Amdgpu {
     }
 }
 
-/// Keeps constants that no access can add itself in the 32-bit part of addresses, except the low bits, which accesses
+/// Adds up indices in 32 bits, and keeps constants that no access can add itself in that part of addresses, except the low bits, which accesses
 /// add. Instruction selection would add the constants to the 64-bit address, although a base in scalar registers plus
 /// an offset in a vector register is already an addressing mode; and each access would have an offset of its own.
 fn keep_large_constants(module: &Module<'_>, largest: u32) {
     change_all(
         module,
         InstructionOpcode::GetElementPtr,
+        addresses::merge_indices,
+    );
+    change_all(
+        module,
+        InstructionOpcode::GetElementPtr,
         |builder, address| {
-            c_api::return_large_constant(builder, address, largest);
+            addresses::return_large_constant(builder, address, largest);
         },
     );
     change_all(
         module,
         InstructionOpcode::GetElementPtr,
         |builder, address| {
-            c_api::split_large_constant(builder, address, largest);
+            addresses::split_large_constant(builder, address, largest);
         },
     );
     for widening in [InstructionOpcode::ZExt, InstructionOpcode::SExt] {
         change_all(module, widening, |_, extension| {
-            c_api::hide_large_constant(extension, largest);
+            addresses::hide_large_constant(extension, largest);
         });
     }
 }
