@@ -12,9 +12,9 @@ use inkwell::llvm_sys::core::{
     LLVMGetInstructionParent, LLVMGetIntTypeWidth, LLVMGetIsDisjoint, LLVMGetMDKindIDInContext,
     LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands, LLVMGetMetadata, LLVMGetNNeg, LLVMGetNSW,
     LLVMGetNUW, LLVMGetNextUse, LLVMGetNumOperands, LLVMGetOperand, LLVMGetTypeContext,
-    LLVMGetTypeKind, LLVMGetUser, LLVMIsABinaryOperator, LLVMIsACallInst, LLVMIsACastInst,
-    LLVMIsAConstantInt, LLVMIsAGetElementPtrInst, LLVMReplaceAllUsesWith, LLVMSetIsDisjoint,
-    LLVMSetNNeg, LLVMSetNSW, LLVMSetNUW, LLVMTypeOf,
+    LLVMGetTypeKind, LLVMGetUser, LLVMInt8TypeInContext, LLVMIsABinaryOperator, LLVMIsACallInst,
+    LLVMIsACastInst, LLVMIsAConstantInt, LLVMIsAGetElementPtrInst, LLVMReplaceAllUsesWith,
+    LLVMSetIsDisjoint, LLVMSetNNeg, LLVMSetNSW, LLVMSetNUW, LLVMTypeOf,
 };
 use inkwell::llvm_sys::prelude::{LLVMBuilderRef, LLVMValueRef};
 use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout};
@@ -246,24 +246,47 @@ pub fn merge_indices<'ctx>(builder: &Builder<'ctx>, address: InstructionValue<'c
             return;
         }
         let inner = LLVMGetOperand(outer, 0);
-        let element = LLVMGetGEPSourceElementType(outer);
-        if element != LLVMGetGEPSourceElementType(inner) {
-            return;
-        }
+        let mut element = LLVMGetGEPSourceElementType(outer);
         let (Some((x, x_bits)), Some((y, y_bits))) = (index_of_bits(inner), index_of_bits(outer))
         else {
             return;
         };
-        if x_bits + y_bits > i32::MAX as u64 {
+        let function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(outer));
+        let layout = LLVMGetModuleDataLayout(LLVMGetGlobalParent(function));
+        let size = |address| LLVMABISizeOfType(layout, LLVMGetGEPSourceElementType(address));
+        let sizes = [size(inner), size(outer)];
+        // In bytes if these fit: instruction selection does not always see that the product has 32 bits.
+        let bytes = x_bits.saturating_mul(sizes[0]) + y_bits.saturating_mul(sizes[1]);
+        let in_bytes = sizes.into_iter().all(u64::is_power_of_two) && bytes <= i32::MAX as u64;
+        let is_one_type = element == LLVMGetGEPSourceElementType(inner);
+        if !in_bytes && (!is_one_type || x_bits + y_bits > i32::MAX as u64) {
             return;
         }
         let raw = builder.as_mut_ptr();
-        let ((x, first), (y, second)) =
-            (constant_part(raw, x, DEPTH), constant_part(raw, y, DEPTH));
-        let mut index = plain_sum(raw, x, y);
-        if first + second != 0 {
-            let constant = LLVMConstInt(LLVMTypeOf(index), first + second, 0);
-            index = plain_sum(raw, index, constant);
+        let of = LLVMTypeOf(x);
+        let scaled = |index, size: u64| {
+            if size == 1 {
+                return index;
+            }
+            let distance = LLVMConstInt(of, u64::from(size.ilog2()), 0);
+            LLVMBuildBinOp(raw, LLVMOpcode::LLVMShl, index, distance, c"".as_ptr())
+        };
+        let (x, first) = constant_part(raw, x, DEPTH);
+        let (y, second) = constant_part(raw, y, DEPTH);
+        let (mut index, constant) = if !in_bytes {
+            (plain_sum(raw, x, y), first + second)
+        } else if sizes[0] == sizes[1] {
+            let sum = scaled(plain_sum(raw, x, y), sizes[0]);
+            (sum, (first + second) * sizes[0])
+        } else {
+            let [x, y] = [scaled(x, sizes[0]), scaled(y, sizes[1])];
+            (plain_sum(raw, x, y), first * sizes[0] + second * sizes[1])
+        };
+        if in_bytes {
+            element = LLVMInt8TypeInContext(LLVMGetTypeContext(of));
+        }
+        if constant != 0 {
+            index = plain_sum(raw, index, LLVMConstInt(of, constant, 0));
         }
         let wide = LLVMTypeOf(LLVMGetOperand(outer, 1));
         let mut wide = LLVMBuildCast(raw, LLVMOpcode::LLVMZExt, index, wide, c"".as_ptr());
