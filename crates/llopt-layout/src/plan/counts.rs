@@ -1,4 +1,7 @@
-//! What a plan costs, in counts that need no prices.
+//! What a plan costs: in counts that need no prices, and by the prices of a machine.
+
+use crate::instruction::Instruction;
+use crate::plan::machine::Machine;
 
 /// Which threads a barrier has to order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,4 +43,41 @@ pub struct Counts {
     pub barriers: u32,
     /// 32-bit registers held beyond the larger of operand and result.
     pub extra_registers: u32,
+}
+
+/// What the instructions of a trip through memory take besides their wavefronts.
+pub(super) fn accesses(
+    counts: &Counts,
+    (store, load): (&Instruction, &Instruction),
+    machine: &Machine<'_>,
+) -> f32 {
+    let prices = &machine.costs;
+    counts.shared_stores as f32 * prices.access(store)
+        + counts.shared_loads as f32 * prices.access(load)
+}
+
+/// What a movement with these counts costs: `accesses` besides wavefronts, and whose accesses barriers order, for a trip
+/// through memory.
+pub(super) fn price(
+    counts: &Counts,
+    accesses: f32,
+    scope: Option<Scope>,
+    machine: &Machine<'_>,
+) -> f32 {
+    let prices = &machine.costs;
+    let (barrier, wavefront) = match scope {
+        Some(Scope::Warp) => (prices.warp_barrier, prices.wavefront),
+        Some(Scope::Block) => (prices.block_barrier, prices.wavefront),
+        Some(Scope::Cluster) => (prices.cluster_barrier, prices.remote_wavefront),
+        None => (0.0, 0.0),
+    };
+    let memory = counts.shuffles as f32 * prices.shuffle
+        + accesses
+        + counts.store_wavefronts as f32 * prices.wavefront
+        + counts.load_wavefronts as f32 * wavefront;
+    let arithmetic = (counts.selects + counts.swaps) as f32 * prices.busy_select
+        + counts.permutes as f32 * prices.permute;
+    prices.together(memory, arithmetic)
+        + counts.barriers as f32 * barrier
+        + counts.extra_registers as f32 * prices.register
 }

@@ -39,8 +39,8 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use crate::LinearLayout;
-use crate::instruction::Instruction;
 pub use counts::{Counts, Scope};
+use counts::{accesses, price};
 pub(crate) use endpoint::Endpoint;
 use endpoint::endpoints;
 pub use error::PlanError;
@@ -270,36 +270,4 @@ fn priced(
         counts,
         cost,
     }
-}
-
-/// What the instructions of a trip through memory take besides their wavefronts.
-fn accesses(
-    counts: &Counts,
-    (store, load): (&Instruction, &Instruction),
-    machine: &Machine<'_>,
-) -> f32 {
-    let prices = &machine.costs;
-    counts.shared_stores as f32 * prices.access(store)
-        + counts.shared_loads as f32 * prices.access(load)
-}
-
-/// What a movement with these counts costs: `accesses` besides wavefronts, and whose accesses barriers order, for a trip
-/// through memory.
-fn price(counts: &Counts, accesses: f32, scope: Option<Scope>, machine: &Machine<'_>) -> f32 {
-    let prices = &machine.costs;
-    let (barrier, wavefront) = match scope {
-        Some(Scope::Warp) => (prices.warp_barrier, prices.wavefront),
-        Some(Scope::Block) => (prices.block_barrier, prices.wavefront),
-        Some(Scope::Cluster) => (prices.cluster_barrier, prices.remote_wavefront),
-        None => (0.0, 0.0),
-    };
-    let memory = counts.shuffles as f32 * prices.shuffle
-        + accesses
-        + counts.store_wavefronts as f32 * prices.wavefront
-        + counts.load_wavefronts as f32 * wavefront;
-    let arithmetic = (counts.selects + counts.swaps) as f32 * prices.busy_select
-        + counts.permutes as f32 * prices.permute;
-    prices.together(memory, arithmetic)
-        + counts.barriers as f32 * barrier
-        + counts.extra_registers as f32 * prices.register
 }

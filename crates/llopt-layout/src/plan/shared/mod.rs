@@ -42,8 +42,9 @@ mod space;
 mod swizzle;
 
 use crate::f2::{Subspace, WORD};
+use crate::plan::counts::accesses;
 use crate::plan::endpoint::{Endpoint, endpoints};
-use crate::plan::{Counts, Machine, PlanError, Scope, accesses};
+use crate::plan::{Counts, Machine, PlanError, Scope};
 use crate::{InlineList, LinearLayout};
 pub use access::SharedAccess;
 pub use space::RoundBit;

@@ -1,7 +1,8 @@
 //! Labels that others are never dearer than.
 
+use super::Problem;
+use super::cost::{Cost, IMPOSSIBLE};
 use super::edges::Edge;
-use super::{Cost, IMPOSSIBLE, Problem};
 
 /// How often all nodes are searched for dominated labels at most. What one pass finds lets the next
 /// find more; on programs the second pass finds little and the third next to nothing.

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
-use super::Cost;
+use super::cost::Cost;
 
 /// A function of the labels of the smaller and of the larger node.
 type Term<'f> = Rc<dyn Fn(usize, usize) -> Cost + 'f>;

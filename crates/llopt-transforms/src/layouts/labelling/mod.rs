@@ -44,19 +44,15 @@
 //! which is kept as a sum of logarithms: removing one of the `d` neighbours of a node changes that sum by one term.
 //! So a graph of bounded width is solved in time `O(n log n)`.
 
+mod cost;
 mod dominated;
 mod edges;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use cost::{Cost, IMPOSSIBLE};
 use edges::{Edge, EdgeCosts};
-
-/// A cost; addition saturates, and [`IMPOSSIBLE`] stays impossible.
-pub type Cost = u64;
-
-/// The cost of a choice that must not be made.
-pub const IMPOSSIBLE: Cost = u64::MAX;
 
 /// Entries that the table of an eliminated node may have.
 const LARGEST_TABLE: usize = 1 << 16;
