@@ -79,3 +79,29 @@ module {
     tt.return
   }
 }
+
+// -----
+
+// A row is stored in reverse. Nothing is known of descending addresses, but they are neighbours with an even chance: lanes
+// beside each other store elements beside each other, not those that one lane has loaded as a vector.
+
+// CHECK: #[[SCALARS:.+]] = #ttg.blocked<{sizePerThread = [1],
+// CHECK: #[[VECTORS:.+]] = #ttg.blocked<{sizePerThread = [8],
+// CHECK-LABEL: @reversed
+// CHECK: tt.load %{{.*}} : tensor<4096x!tt.ptr<f16>, #[[VECTORS]]>
+// CHECK: tt.store %{{.*}} : tensor<4096x!tt.ptr<f16>, #[[SCALARS]]>
+
+module {
+  tt.func public @reversed(%from: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %to: !tt.ptr<f16> {tt.divisibility = 16 : i32}) {
+    %zero = arith.constant dense<0> : tensor<4096xi32>
+    %i = tt.make_range {start = 0 : i32, end = 4096 : i32} : tensor<4096xi32>
+    %f = tt.splat %from : !tt.ptr<f16> -> tensor<4096x!tt.ptr<f16>>
+    %p = tt.addptr %f, %i : tensor<4096x!tt.ptr<f16>>, tensor<4096xi32>
+    %v = tt.load %p : tensor<4096x!tt.ptr<f16>>
+    %down = arith.subi %zero, %i : tensor<4096xi32>
+    %t = tt.splat %to : !tt.ptr<f16> -> tensor<4096x!tt.ptr<f16>>
+    %q = tt.addptr %t, %down : tensor<4096x!tt.ptr<f16>>, tensor<4096xi32>
+    tt.store %q, %v : tensor<4096x!tt.ptr<f16>>
+    tt.return
+  }
+}

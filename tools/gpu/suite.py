@@ -36,6 +36,8 @@ ROUNDS, LAUNCHES = 15, 20
 MEAN_LIMIT, SINGLE_LIMIT = 1.00, 1.05
 # What PyTorch and `triton_llopt.Array` call formats that NumPy lacks.
 NAMES = {"bf16": "bfloat16", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2"}
+# The unsigned type of PyTorch that kernels see as unsigned.
+ON_GPU = NAMES | {"u8": "uint8"}
 
 
 class Simulated:
@@ -60,7 +62,7 @@ class OnGpu:
 
     def buffer(self, array):
         tensor = self.torch.from_numpy(array.contents.view(self.plain(array.contents))).cuda()
-        name = NAMES.get(array.type)
+        name = ON_GPU.get(array.type)
         return tensor.view(getattr(self.torch, name)) if name else tensor
 
     def plain(self, contents):

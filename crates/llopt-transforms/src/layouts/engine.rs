@@ -35,10 +35,15 @@ use super::products::Product;
 use super::relation::{Relation, element_bits, is_cheap};
 use crate::axis::AxisFacts;
 
-/// The probability that addresses of which nothing is known are neighbours along the last dimension: rows in reverse,
-/// rotated rows, indices in order. Where they are not, all layouts cost the same, and a conversion too many costs a small
-/// part of accesses that ask for a sector for each element; where they are, one too few costs most of the sectors.
+/// The probability that addresses of which nothing is known are neighbours along the last dimension if they are computed
+/// from ranges: rows in reverse, rotated rows, strides that are arguments. Where they are not, all layouts cost the same,
+/// and a conversion too many costs a small part of accesses that ask for a sector for each element; where they are, one
+/// too few costs most of the sectors.
 const NEARBY: f32 = 0.5;
+/// The same for addresses that the program loads, which may be anywhere: it only decides between layouts of equal cost.
+const NEARBY_IF_LOADED: f32 = 1.0 / 256.0;
+/// The most ops that are looked at for where addresses come from.
+const LONGEST_WAY: usize = 64;
 /// The probability that runs of consecutive addresses continue from run to run. What ends a run is mostly the
 /// remainder by an extent of which only a divisor is known, and that ends at most one run of a tensor.
 const LONGER: f32 = 0.5;
@@ -100,6 +105,8 @@ pub(super) struct Access {
     pointer: AxisFacts,
     mask: Option<AxisFacts>,
     kind: AccessKind,
+    /// The probability that addresses of which nothing is known are neighbours.
+    nearby: f32,
 }
 
 impl Access {
@@ -154,6 +161,28 @@ impl Access {
 fn pointee(pointer: Value<'_, '_>) -> Option<Element> {
     let element = pointer.r#type().element_or_self();
     types::element(Pointer::of(element)?.pointee())
+}
+
+/// Whether a tensor is computed from one that memory has been asked for, as far as a few ops say.
+fn is_loaded(value: Value<'_, '_>) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut left = vec![value];
+    while let Some(value) = left.pop() {
+        let Some(operation) = value.defining_op() else {
+            continue;
+        };
+        if RankedTensor::of(value.r#type()).is_none()
+            || seen.len() >= LONGEST_WAY
+            || !seen.insert(operation.to_raw().ptr as usize)
+        {
+            continue;
+        }
+        if !operation.is_memory_effect_free() {
+            return true;
+        }
+        left.extend(operation.operand_values());
+    }
+    false
 }
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
@@ -426,6 +455,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             pointer: self.facts.of_value(pointer),
             mask: mask.map(|mask| self.facts.of_value(mask)),
             kind,
+            nearby: match is_loaded(pointer) {
+                true => NEARBY_IF_LOADED,
+                false => NEARBY,
+            },
         })
     }
 
@@ -455,7 +488,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 // Vectors stay impossible: nothing is known of their alignment.
                 let nothing = AxisFacts::unknown(dims.len(), access.pointer.step);
                 let nearby = price(&nothing.with_promises(&runs, &[], &[]));
-                (1.0 - NEARBY) * cost + NEARBY * nearby
+                (1.0 - access.nearby) * cost + access.nearby * nearby
             }
             _ => match access.longer_runs() {
                 Some(longer) => (1.0 - LONGER) * cost + LONGER * price(&longer),
