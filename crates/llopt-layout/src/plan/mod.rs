@@ -37,6 +37,7 @@ mod shuffle;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
+use core::ops::ControlFlow;
 
 use crate::LinearLayout;
 pub use counts::{Counts, Scope};
@@ -135,8 +136,8 @@ pub fn cheapest_with(
 ) -> Result<Plan, PlanError> {
     let (source, target) = endpoints(from, to, element_bits, machine)?;
     let within = match within_or_below(&source, &target, element_bits, machine, &request) {
-        Ok(cheapest) => return Ok(cheapest),
-        Err(within) => within,
+        ControlFlow::Break(cheapest) => return Ok(cheapest),
+        ControlFlow::Continue(within) => within,
     };
     let through =
         shared::through_memory_with(from, &source, &target, element_bits, machine, request);
@@ -164,8 +165,8 @@ pub fn cheapest_cost(
 ) -> Result<f32, PlanError> {
     let (source, target) = endpoints(from, to, element_bits, machine)?;
     let within = match within_or_below(&source, &target, element_bits, machine, &request) {
-        Ok(cheapest) => return Ok(cheapest.cost),
-        Err(within) => within.map(|plan| plan.cost),
+        ControlFlow::Break(cheapest) => return Ok(cheapest.cost),
+        ControlFlow::Continue(within) => within.map(|plan| plan.cost),
     };
     match shared::counts_with(&source, &target, element_bits, machine, request) {
         Ok(Some((counts, accesses, scope))) => {
@@ -178,15 +179,14 @@ pub fn cheapest_cost(
     }
 }
 
-/// The cheapest plan in which no element leaves its warp: as what is known to be the cheapest of all, or as an error
-/// where a trip through memory may be cheaper.
+/// The cheapest plan in which no element leaves its warp: the end of the search where no trip through memory is cheaper.
 fn within_or_below(
     source: &Endpoint,
     target: &Endpoint,
     element_bits: u32,
     machine: &Machine<'_>,
     request: &SwizzleRequest,
-) -> Result<Plan, Option<Plan>> {
+) -> ControlFlow<Plan, Option<Plan>> {
     let movements = movements_within_warp(source, target, element_bits, machine);
     let is_free =
         |movement: &Movement| matches!(movement, Movement::Nothing | Movement::Registers { .. });
@@ -196,7 +196,7 @@ fn within_or_below(
         let is_free = is_free(&movement);
         let plan = priced(movement, source, target, element_bits, machine);
         if is_free {
-            return Ok(plan);
+            return ControlFlow::Break(plan);
         }
         if within.as_ref().is_none_or(|best| plan.cost < best.cost) {
             within = Some(plan);
@@ -206,9 +206,9 @@ fn within_or_below(
         Some(plan)
             if plan.cost <= shared::least(source, target, element_bits, machine, request) =>
         {
-            Ok(plan)
+            ControlFlow::Break(plan)
         }
-        within => Err(within),
+        within => ControlFlow::Continue(within),
     }
 }
 

@@ -111,7 +111,7 @@ impl ShufflePlan {
             .rounds()
             .map(|round| {
                 let first = pairs.solve(self.pair(round.word, round.lane_xor));
-                first.unwrap_or(0) * full ^ round.slot_xor
+                (first.unwrap_or(0) * full) ^ round.slot_xor
             })
             .collect();
         let sum = |round: u32| {
@@ -124,7 +124,7 @@ impl ShufflePlan {
             .map(|bit| {
                 let (word, slot) = self.target(1 << bit);
                 match self.turns_words() {
-                    true => word * full ^ slot,
+                    true => (word * full) ^ slot,
                     false => sum(word) ^ slot,
                 }
             })

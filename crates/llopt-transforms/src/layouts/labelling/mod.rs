@@ -171,9 +171,9 @@ impl<'f> Problem<'f> {
     fn relaxed(&self) -> Cost {
         let mut least = self.nodes.clone();
         for (&(low, _), costs) in &self.edges {
-            for label in 0..self.nodes[low].len() {
+            for (label, total) in least[low].iter_mut().enumerate() {
                 let edge = costs.row(label).min().unwrap_or(0);
-                least[low][label] = least[low][label].saturating_add(edge);
+                *total = total.saturating_add(edge);
             }
         }
         let nodes = least.iter().filter_map(|costs| costs.iter().copied().min());
