@@ -190,9 +190,10 @@ mod tests {
             offered[step.word as usize] = true;
         }
         for exchange in plan.before.iter().rev() {
-            for word in 0..words as usize {
-                selects += u32::from(offered[word]);
-            }
+            selects += offered
+                .iter()
+                .map(|offered| u32::from(*offered))
+                .sum::<u32>();
             let after = offered.clone();
             for (word, _) in after.iter().enumerate().filter(|(_, wanted)| **wanted) {
                 offered[word ^ exchange.xor as usize] = true;
