@@ -322,9 +322,9 @@ unsafe fn has_one_index(address: LLVMValueRef) -> bool {
     }
 }
 
-/// If `address` is `p + widened(x + c)`, to which no other index is added, where the sum does not wrap and `c` stands for more than `largest` bytes
-/// (one less than a power of two), makes it `(p + widened(x + high)) + low`, so that accesses which lie close to each
-/// other share all but `low`, which they add themselves. The no-wrap flags of the sum with `high` are dropped, so
+/// If `address` is `p + widened(x + c)`, to which no other index is added, where the sum does not wrap and `c` stands for
+/// more than `largest` bytes (one less than a power of two), makes it `(p + widened(x + high)) + low`, so that accesses
+/// which lie close to each other share all but `low`, which they add themselves. The no-wrap flags of the sum with `high` are dropped, so
 /// that no pass moves `high` out of the 32 bits again.
 ///
 /// Requires: `builder` is of the instruction's context, and the instruction is in a function of a module.
@@ -393,8 +393,8 @@ pub fn split_large_constant<'ctx>(
 }
 
 /// If `address` is `(p + widened(x)) + bytes`, where `x` is not negative and `bytes` (the sum of one or more constants)
-/// more than `largest` (one less than a power of two), makes it `(p + widened(x + high)) + low`, as [`split_large_constant`] does: the optimiser
-/// moves constants out of sums that have one use, however large the constants are.
+/// more than `largest` (one less than a power of two), makes it `(p + widened(x + high)) + low`, as
+/// [`split_large_constant`] does: the optimiser moves constants out of sums that have one use, however large the constants are.
 ///
 /// Requires: `builder` is of the instruction's context, and the instruction is in a function of a module.
 pub fn return_large_constant<'ctx>(

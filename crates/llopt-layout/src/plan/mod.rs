@@ -187,15 +187,14 @@ fn within_or_below(
     machine: &Machine<'_>,
     request: &SwizzleRequest,
 ) -> ControlFlow<Plan, Option<Plan>> {
-    let movements = movements_within_warp(source, target, element_bits, machine);
-    let is_free =
-        |movement: &Movement| matches!(movement, Movement::Nothing | Movement::Registers { .. });
     // Of two that cost the same the first one is taken.
     let mut within: Option<Plan> = None;
-    for movement in movements {
-        let is_free = is_free(&movement);
+    for movement in movements_within_warp(source, target, element_bits, machine) {
         let plan = priced(movement, source, target, element_bits, machine);
-        if is_free {
+        if matches!(
+            plan.movement,
+            Movement::Nothing | Movement::Registers { .. }
+        ) {
             return ControlFlow::Break(plan);
         }
         if within.as_ref().is_none_or(|best| plan.cost < best.cost) {
