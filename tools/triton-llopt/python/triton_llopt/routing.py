@@ -118,6 +118,8 @@ class _Stages:
             forms = ["ttgir", *forms]
             options = ("num_warps", "num_stages", "num_ctas", "maxnreg")
             keywords = {name: getattr(self.options, name, None) for name in options}
+            if self.configuration.chooses_warps:
+                keywords["num_warps"] = 0
         text = str(source)
         try:
             compiled = self.compiler()(

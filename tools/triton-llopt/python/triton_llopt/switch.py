@@ -21,11 +21,13 @@ class Configuration:
     fallback: bool = False
     # Whether the binary is for the simulated machine.
     simulated: bool = False
+    # Whether llopt chooses the number of warps of kernels from TTIR, whatever the launch asks for.
+    chooses_warps: bool = False
     # Whether each compilation has its own process; the result is the same.
     isolated: bool = field(default=False, repr=False, compare=False)
 
 
-def enable(source=None, *, fallback=False, isolated=False, **keywords):
+def enable(source=None, *, fallback=False, isolated=False, num_warps=None, **keywords):
     """Compile every kernel of this process with llopt.
 
     ``source`` (also spelt ``from``, which Python allows only as ``enable(**{"from": "ttir"})``, or ``mode``) says
@@ -33,7 +35,9 @@ def enable(source=None, *, fallback=False, isolated=False, **keywords):
     that llopt chooses the layouts. Gluon kernels have layouts and are always passed as TTGIR. With ``fallback=True``
     Triton compiles what llopt does not support, with one warning that names op and kernel; otherwise that raises
     :class:`~triton_llopt.UnsupportedError`. With ``isolated=True`` each compilation runs in its own process, with a
-    budget of memory, and a crash there is an :class:`~triton_llopt.InternalError`.
+    budget of memory, and a crash there is an :class:`~triton_llopt.InternalError`. With ``num_warps="auto"`` kernels
+    from TTIR get as many warps as llopt's model of their loops with products predicts to be fastest, instead of the
+    number that the launch asks for.
 
     Kernels that were compiled before are compiled again at their next launch; :func:`disable` restores Triton's.
     Triton's cache on disk keeps both apart.
@@ -50,10 +54,12 @@ def enable(source=None, *, fallback=False, isolated=False, **keywords):
     chosen = given.pop() if given else "ttgir"
     if chosen not in SOURCES:
         raise ValueError(f"llopt takes over from {' or '.join(SOURCES)}, not from '{chosen}'")
+    if num_warps not in (None, "auto"):
+        raise ValueError(f"num_warps is 'auto' or None, not {num_warps!r}")
     from triton_llopt import routing
 
     simulated = routing.configuration is not None and routing.configuration.simulated
-    routing.install(Configuration(chosen, fallback, simulated, isolated))
+    routing.install(Configuration(chosen, fallback, simulated, num_warps == "auto", isolated))
 
 
 def disable():
@@ -107,7 +113,7 @@ def obey_environment():
     """Apply the environment variables; called when Triton first searches for a backend.
 
     ``TRITON_LLOPT=ttgir`` (or ``ttir``) enables llopt, ``TRITON_LLOPT_FALLBACK=1`` with fallback,
-    ``TRITON_LLOPT_ISOLATED=1`` in separate processes.
+    ``TRITON_LLOPT_ISOLATED=1`` in separate processes, ``TRITON_LLOPT_NUM_WARPS=auto`` with the number of warps chosen.
     """
     source = os.environ.get("TRITON_LLOPT", "")
     if source in ("", "0"):
@@ -118,4 +124,5 @@ def obey_environment():
 
     if routing.configuration is None:
         asked = lambda name: os.environ.get(f"TRITON_LLOPT_{name}", "0") not in ("", "0")  # noqa: E731
-        enable(source, fallback=asked("FALLBACK"), isolated=asked("ISOLATED"))
+        warps = os.environ.get("TRITON_LLOPT_NUM_WARPS") or None
+        enable(source, fallback=asked("FALLBACK"), isolated=asked("ISOLATED"), num_warps=warps)
