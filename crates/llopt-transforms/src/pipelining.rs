@@ -62,6 +62,7 @@ mod guard;
 mod last_iterations;
 mod loads;
 mod order;
+mod overlap;
 mod partitions;
 mod price;
 mod rewrite;
@@ -185,6 +186,7 @@ fn pipeline_loop<'c: 'a, 'a>(
     if asked == 1 {
         return Err(format!("num_stages is {asked}"));
     }
+    overlap::issue_early(of, warps, plans);
     let facts = AxisAnalysis::of(module);
     let candidate = Candidate::of(of, warps, &facts, plans, account)?;
     let scheduled = graph::schedule(of, &candidate.loads, plans, warps);

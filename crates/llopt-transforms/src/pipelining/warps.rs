@@ -106,7 +106,7 @@ fn runs(operation: OperationRef<'_, '_>) -> f64 {
 }
 
 /// Bytes of the buffers that a loop reads from: those that it fills, once for each stage, and those from outside.
-fn shared_bytes(of: For<'_, '_>, stages: u64) -> u64 {
+pub(super) fn shared_bytes(of: For<'_, '_>, stages: u64) -> u64 {
     let mut bytes = 0;
     let mut seen: Vec<Value> = Vec::new();
     for operation in of.operations() {
@@ -134,7 +134,7 @@ fn shared_bytes(of: For<'_, '_>, stages: u64) -> u64 {
 }
 
 /// Registers of a thread for a value, unless it is an address or names those of another one.
-fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
+pub(super) fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
     let is_renamed = value.defining_op().is_some_and(|maker| {
         ConstantOp::of(maker).is_some()
             || SplatOp::of(maker).is_some()
