@@ -35,6 +35,8 @@
 //! model predicts a benefit (`price`), and for loops inside a loop over tiles: the copies of the next tile then
 //! overlap with the work on this one's result.
 //!
+//! Loads of loops without products are one iteration ahead, in registers (`streams`).
+//!
 //! # Loops that stay as they are
 //!
 //! A loop is not changed if there is no benefit or if the change could be incorrect, and its account gives the
@@ -70,6 +72,7 @@ pub(crate) mod ring;
 mod running;
 mod slice;
 mod stores;
+mod streams;
 mod waits;
 mod warps;
 
@@ -150,6 +153,27 @@ pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec
             account.outcome = outcome;
         }
         accounts.push(account);
+    }
+    let warps = module.attr(launch::NUM_WARPS);
+    let warps = warps.and_then(AttributeExt::as_int).unwrap_or(4);
+    let mut others = Vec::new();
+    module.for_each_op(Walk::PostOrder, |operation| {
+        others.extend(For::of(operation).filter(|of| !has_products(*of)));
+    });
+    for of in others {
+        let location = place(of.operation());
+        let asked = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
+        if asked.unwrap_or(stages) == 1 {
+            continue;
+        }
+        if let Some(pipelined) = streams::load_ahead(of, warps, plans) {
+            accounts.push(LoopAccount {
+                location,
+                outcome: Ok(pipelined),
+                left: Vec::new(),
+                undivided: None,
+            });
+        }
     }
     accounts
 }

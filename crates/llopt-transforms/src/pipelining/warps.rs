@@ -156,7 +156,7 @@ pub(super) fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
 }
 
 /// The most registers of a thread that are live at one operation of a loop.
-fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 {
+pub(super) fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 {
     let operations = of.operations();
     let end = operations.len();
     let mut live = vec![across(of, plans); end + 1];
