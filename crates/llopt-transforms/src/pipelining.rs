@@ -62,6 +62,7 @@ mod division;
 mod graph;
 mod guard;
 mod last_iterations;
+mod late_waits;
 mod loads;
 mod order;
 mod overlap;
@@ -80,6 +81,7 @@ use llopt_dialects::tables::module as launch;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, Walk};
 use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use melior::ir::OperationRef;
 
@@ -211,6 +213,7 @@ fn pipeline_loop<'c: 'a, 'a>(
         return Err(format!("num_stages is {asked}"));
     }
     overlap::issue_early(of, warps, plans);
+    late_waits::defer(&mut Rewriter::new(of.operation().ctx()), of);
     let facts = AxisAnalysis::of(module);
     let candidate = Candidate::of(of, warps, &facts, plans, account)?;
     let scheduled = graph::schedule(of, &candidate.loads, plans, warps);

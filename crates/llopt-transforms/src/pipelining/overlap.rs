@@ -31,7 +31,7 @@ use llopt_plan::plans::Plans;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::slice::maker;
-use super::warps::{shared_bytes, words};
+use super::warps::{live_registers, shared_bytes, words};
 use crate::loops::view::For;
 
 /// Registers of a thread for addresses, counters, and rows or columns.
@@ -77,23 +77,35 @@ fn keeps_memory(operation: OperationRef<'_, '_>) -> bool {
         || WarpGroupDotOp::of(operation).is_some()
 }
 
-/// Whether it pays that products of a body overlap: a thread has registers for the results of all at a time, beside
-/// those that it carries, and no other block is resident, which would keep the matrix units busy meanwhile.
-fn pays<'c: 'a, 'a>(
-    of: For<'c, 'a>,
-    products: &[WarpGroupDotOp<'c, 'a>],
-    warps: u32,
-    plans: &Plans,
-) -> bool {
+/// Whether it pays that products of a body overlap: a thread has so many registers, and no other block is resident, which
+/// would keep the matrix units busy meanwhile.
+fn pays(of: For<'_, '_>, registers: u32, warps: u32, plans: &Plans) -> bool {
     let target = plans.target();
-    let carried = of.carried().into_iter();
-    let results = products.iter().map(|product| product.d());
-    let results = results.filter(|result| !of.yielded().contains(result));
-    let live = carried.chain(results).map(|value| words(value, plans));
-    let needed = live.sum::<u32>() + BESIDE;
+    let needed = registers + BESIDE;
     let threads = warps * target.warp_size();
     let alone = target.resident_blocks(threads, needed, shared_bytes(of, FEWEST_STAGES)) == 1;
     alone && needed <= target.plain_registers_of_each(threads)
+}
+
+/// The products that need no other one of their iteration, and come after it before anything that writes to memory.
+fn independent<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    first: WarpGroupDotOp<'c, 'a>,
+    others: &[WarpGroupDotOp<'c, 'a>],
+) -> Vec<WarpGroupDotOp<'c, 'a>> {
+    let operations = of.operations();
+    let may_move = |product: &WarpGroupDotOp<'c, 'a>| {
+        let needed = needs(of, product.operation());
+        let mut between = operations
+            .iter()
+            .skip_while(|own| **own != first.operation())
+            .take_while(|own| **own != product.operation());
+        !needed
+            .iter()
+            .any(|needed| WarpGroupDotOp::of(*needed).is_some())
+            && between.all(|own| keeps_memory(*own))
+    };
+    others.iter().copied().filter(may_move).collect()
 }
 
 /// Issues the products that need no other one of their iteration directly after the first.
@@ -102,20 +114,18 @@ pub(super) fn issue_early<'c: 'a, 'a>(of: For<'c, 'a>, warps: u32, plans: &Plans
     let Some((first, others)) = products.split_first() else {
         return;
     };
-    let may_move = |own: OperationRef<'c, 'a>| keeps_memory(own) || own == of.terminator();
-    if !pays(of, &products, warps, plans) || !of.operations().into_iter().all(may_move) {
+    let early = independent(of, *first, others);
+    let results = early.iter().chain([first]).map(|product| product.d());
+    let results = results.filter(|result| !of.yielded().contains(result));
+    let live = of.carried().into_iter().chain(results);
+    let live: u32 = live.map(|value| words(value, plans)).sum();
+    if early.is_empty() || !pays(of, live, warps, plans) {
         return;
     }
     let mut rewriter = Rewriter::new(of.operation().ctx());
     let mut last = first.operation();
-    for product in others {
+    for product in early {
         let needed = needs(of, product.operation());
-        if needed
-            .iter()
-            .any(|needed| WarpGroupDotOp::of(*needed).is_some())
-        {
-            continue;
-        }
         for operation in needed.into_iter().chain([product.operation()]) {
             if last.is_before(operation) {
                 rewriter.move_after(operation, last);
@@ -141,7 +151,7 @@ pub(super) fn run_until_read<'c: 'a, 'a>(
     plans: &Plans,
 ) {
     let products = products(of);
-    if products.len() < 2 || !pays(of, &products, warps, plans) {
+    if products.len() < 2 || !pays(of, live_registers(of, plans), warps, plans) {
         return;
     }
     for &product in products.iter().filter(|product| !product.is_async()) {

@@ -155,7 +155,8 @@ pub(super) fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
     }
 }
 
-/// The most registers of a thread that are live at one operation of a loop.
+/// The most registers of a thread that are live after one operation of a loop: an operation may write where its operands
+/// were.
 pub(super) fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 {
     let operations = of.operations();
     let end = operations.len();
@@ -175,7 +176,7 @@ pub(super) fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 
         let size = words(value, plans);
         let last = value.users().map(place).max();
         if let Some(last) = last.filter(|_| size > 0) {
-            live[first..=last].iter_mut().for_each(|sum| *sum += size);
+            live[first..last.max(first)].iter_mut().for_each(|sum| *sum += size);
         }
     }
     live.into_iter().max().unwrap_or(0)
