@@ -48,6 +48,8 @@ pub(super) struct Access {
     kind: AccessKind,
     /// The update that it is, if it is one.
     update: Option<RmwOp>,
+    /// Whether the elements of one instruction may have different masks.
+    takes_whole_groups: bool,
     /// The probability that addresses of which nothing is known are neighbours.
     nearby: f32,
 }
@@ -109,7 +111,7 @@ impl Access {
             shape: &self.shape,
             element_bits: self.element.memory_bits(),
             pointer: &self.pointer,
-            mask: self.mask.as_ref(),
+            mask: self.mask.as_ref().filter(|_| !self.takes_whole_groups),
             kind: self.kind,
         }
     }
@@ -188,6 +190,14 @@ impl<'c: 'a, 'a> Operands<'c, 'a> {
                 kind: Kind::Update(update.atomic_rmw_op()),
             });
         }
+        if let Some(update) = amdg::BufferAtomicCasOp::of(operation) {
+            return Some(Self {
+                base: Some(update.ptr()),
+                addresses: update.offsets(),
+                mask: None,
+                kind: Kind::CompareAndSwap,
+            });
+        }
         let (kind, mask) = match OpFacts::of(operation).anchor? {
             LayoutAnchor::Load => (Kind::Load, 1),
             LayoutAnchor::Store => (Kind::Store, 2),
@@ -239,6 +249,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             mask: operands.mask.map(|mask| self.facts.of_value(mask)),
             kind,
             update,
+            takes_whole_groups: update
+                .is_some_and(|update| atomic::takes_whole_groups(update, element, target)),
             nearby: match is_loaded(addresses) {
                 true => NEARBY_IF_LOADED,
                 false => NEARBY,

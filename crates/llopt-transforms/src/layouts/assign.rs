@@ -13,7 +13,8 @@
 //! 3. Where it costs less to compute an operand once more in the layout that is wanted than to
 //!    convert it ([`super::recompute`]), what computes it is copied, and the labelling is found for
 //!    the program with the copies. Layouts, transfers, prices of conversions and facts about addresses
-//!    are kept: only what was copied is new.
+//!    are kept: only what was copied is new. If nothing is copied although the prices of copies were relied on, the
+//!    labelling is found anew without these prices.
 //! 4. Where a loop adds up reductions and the chosen layout makes it cheaper, partial results stay
 //!    in their threads until the loop ends ([`super::locality`]). Where a product has few rows, warps divide k among
 //!    them ([`super::slices`]).
@@ -131,7 +132,7 @@ pub(super) fn choose<'c: 'a, 'a>(
     let costs = Costs::new(target);
     let mut facts = Facts::of(module);
     let mut may_store = true;
-    // Once they are copied, all prices are those of what is written.
+    // Once values are copied, or none is, all prices are those of what is written.
     let mut may_compute = true;
     let mut account = None;
     for round in 0..=MOST_ROUNDS {
@@ -159,7 +160,11 @@ pub(super) fn choose<'c: 'a, 'a>(
         };
         may_compute = false;
         if copies.is_empty() {
-            account = accounts.then(|| engine.account());
+            if engine.relies_on_computing(&labels) {
+                // Nothing was copied for prices that this labelling was chosen by, so they are not what it costs.
+                continue;
+            }
+            account = accounts.then(|| engine.account(&labels));
             erase_dead(&functions);
             write::write(&engine, &labels);
             break;

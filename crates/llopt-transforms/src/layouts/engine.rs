@@ -28,7 +28,7 @@ use super::locality::Local;
 use super::pins::Pins;
 use super::pressure;
 use super::products::Product;
-use super::relation::{Relation, element_bits, is_cheap};
+use super::relation::{Relation, element_bits};
 
 /// The cost of an inline assembly that packs elements other than neighbours: more than anything else, but finite, for
 /// cases in which no layout avoids it.
@@ -179,6 +179,21 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         let computed = self.computed_anew(used.value, to);
         computed.map_or(moved, |computed| computed.min(moved))
+    }
+
+    /// Whether a labelling is priced as if an operand were computed once more, for less than its conversion.
+    pub(super) fn relies_on_computing(&self, labels: &[LayoutId]) -> bool {
+        let nodes = &self.graph.nodes;
+        self.may_compute
+            && self.graph.uses.iter().any(|used| {
+                let (producer, consumer) = (used.producer, used.consumer);
+                let given = self.given(&nodes[producer], used.shape, labels[producer]);
+                let wanted = self.wanted(&nodes[consumer], used, labels[consumer]);
+                given.zip(wanted).is_some_and(|(given, wanted)| {
+                    let moved = times(self.moved(used, given, wanted), used.frequency);
+                    self.brought(used, given, wanted) < moved
+                })
+            })
     }
 
     /// The cost of converting an operand once.
@@ -484,10 +499,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     combining.scan(reverse.unwrap_or(false), self.costs.target)
                 })
             }
-            _ if is_cheap(*operation) => 0.0,
             _ => self
                 .buffer_access(*operation, node, map)
-                .unwrap_or_else(|| self.costs.arithmetic(&layout, bits)),
+                .unwrap_or_else(|| self.costs.computing(*operation, &layout, bits)),
         }
     }
 }

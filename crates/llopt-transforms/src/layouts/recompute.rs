@@ -20,7 +20,7 @@ use super::cost::times;
 use super::engine::Engine;
 use super::graph::{Node, NodeKind};
 use super::labelling::Cost;
-use super::relation::{Relation, element_bits, is_cheap};
+use super::relation::{Relation, element_bits};
 
 /// The largest number of ops of a slice.
 const LARGEST: usize = 64;
@@ -125,13 +125,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .catalog
                 .label_of_result(*relation, wanted, node.shape)?;
             let layout = self.catalog.linear(self.catalog.map(label)?);
-            let own = match is_cheap(operation) {
-                true => 0,
-                false => times(
-                    self.costs.arithmetic(&layout, element_bits(tensor)),
-                    node.frequency,
-                ),
-            };
+            let bits = element_bits(tensor);
+            let own = times(self.costs.computing(operation, &layout, bits), node.frequency);
             // Something for each op: of layouts that cost the same the one that copies nothing is taken.
             let (mut cost, mut operations) = (own + 1, 1);
             for (position, operand) in operation.operand_values().enumerate() {
@@ -211,11 +206,9 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
                 return false;
             }
         }
-        if !is_cheap(operation) {
-            let layout = catalog.linear(map);
-            let cost = engine.costs.arithmetic(&layout, element_bits(tensor));
-            self.cost = self.cost.saturating_add(times(cost, node.frequency));
-        }
+        let layout = catalog.linear(map);
+        let cost = engine.costs.computing(operation, &layout, element_bits(tensor));
+        self.cost = self.cost.saturating_add(times(cost, node.frequency));
         self.operations.push((operation, wanted));
         true
     }

@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Compares llopt's layouts with those of Triton 3.6 for the same kernels, both by the model of llopt's layout engine.
+
+    python3 tools/bench/modelled_cost.py --corpus FOLDER [--llopt PATH] [--targets cuda:90,hip:gfx942]
+
+Each kernel of the corpus with a `.ttir` gets its layouts from llopt; `llopt explain` prices the result, and Triton's
+`.ttgir` of the same kernel, op by op (`written` in its JSON). Products and kernels that copy asynchronously are left out: these copies have no
+price here. For each target the table has
+
+    cost          the sum over all kernels, divided by Triton's, and the worst kernel
+    dearer        kernels that cost more than Triton's
+    in loops      kernels with more conversions in loops than Triton's, weighted by how often they run
+    accesses      kernels with more global instructions than Triton's at no fewer sectors
+    gap           kernels whose cost is above the lower bound
+    not fixed     kernels whose own output gets other layouts when they are chosen anew
+    by name       kernels whose layouts change when their values have other names, or their functions another order
+
+The exit status is 1 if a kernel is in one of these lists, except that `--most-gaps` per cent may have a gap, or if the
+cost is above `--limit` of Triton's.
+"""
+
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import corpus
+
+SECONDS = 300
+# What is in Triton's text of a kernel that multiplies matrices, or copies tiles asynchronously.
+WITHOUT_PRICE = ("tt.dot", "warp_group_dot", "async_copy", "async_tma")
+# By less than this the sums of rounded prices may differ.
+ROUNDING = 1e-3
+LISTS = ("dearer", "in loops", "accesses", "gap", "not fixed", "by name")
+
+
+class Failed(Exception):
+    """A kernel that llopt refuses."""
+
+
+def run(command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise Failed("it did not end") from error
+    if done.returncode != 0:
+        errors = [line for line in done.stderr.splitlines() if "error" in line]
+        raise Failed((errors or done.stderr.splitlines() or [f"status {done.returncode}"])[0])
+    return done.stdout
+
+
+@dataclass
+class Priced:
+    """The layouts of one text by the model."""
+
+    cost: float
+    # Conversions that run more than once, each as often as it runs.
+    converted_in_loops: float
+    # Instructions and sectors of accesses to global memory, each as often as it runs.
+    instructions: float
+    sectors: float
+
+
+def priced(explanation):
+    written = explanation["written"]
+    if written is None:
+        raise Failed("the layouts of an op are not known")
+    ops = written["ops"]
+    accesses = [(op["runs"], op["access"]) for op in ops if op["access"]]
+    return Priced(
+        cost=written["cost"],
+        converted_in_loops=sum(op["runs"] for op in ops if op["op"] == "ttg.convert_layout" and op["runs"] > 1),
+        instructions=sum(runs * access["instructions"] for runs, access in accesses),
+        sectors=sum(runs * access["sectors"] for runs, access in accesses),
+    )
+
+
+def renamed(text):
+    """The same kernel with other names of values, and its functions in the reverse order."""
+    text = re.sub(r"%([A-Za-z_][\w$.-]*|\d+)", r"%z_\1", text)
+    head, *functions = re.split(r"(?m)^(?=  tt\.func)", text)
+    if not functions:
+        return text
+    last = functions[-1]
+    end = last.rindex("\n  }") + len("\n  }\n")
+    functions[-1], tail = last[:end], last[end:]
+    return head + "".join(reversed(functions)) + tail
+
+
+def layouts_of(text):
+    """The ops of a text with their layouts, without names and without the order of functions."""
+    aliases = dict(re.findall(r"(?m)^(#\w+) = (.*)$", text))
+    for _ in aliases:
+        text = re.sub(r"#\w+\b", lambda name: aliases.get(name[0], name[0]), text)
+    lines = (re.sub(r"%[\w$.#:-]+", "%", line).strip() for line in text.splitlines())
+    return collections.Counter(line for line in lines if line and not line.startswith("#"))
+
+
+class Measure:
+    """What one build of llopt makes of a kernel."""
+
+    def __init__(self, llopt, kernel, folder):
+        self.llopt, self.kernel = llopt, kernel
+        self.stem = folder / f"{kernel.target.replace(':', '_')}.{kernel.name}"
+
+    def options(self, *names):
+        given = [(name, self.kernel.meta[name]) for name in names if name in self.kernel.meta]
+        return [f"--{name.replace('_', '-')}={value}" for name, value in given]
+
+    def store(self, text, suffix):
+        path = Path(f"{self.stem}{suffix}")
+        path.write_text(text)
+        return path
+
+    def explain(self, source, *options):
+        command = [self.llopt, "explain", source, "--target", self.kernel.target, *options, "--json"]
+        return json.loads(run(command))
+
+    def gap(self, source):
+        """How much the chosen layouts cost above the lower bound; `explain` does not choose for clusters."""
+        if self.kernel.meta.get("num_ctas", 1) > 1:
+            return 0.0
+        layouts = self.explain(source, *self.options("num_warps"))["layouts"]
+        return layouts["cost"] - layouts["bound"]
+
+    def layouts(self, source):
+        command = [self.llopt, "compile", source, "--target", self.kernel.target, "--emit", "ttgir"]
+        return run([*command, *self.options("num_warps", "num_stages", "num_ctas")])
+
+    def chosen_anew(self, source):
+        """The text after the pass that chooses all layouts again."""
+        return run([self.llopt, source, "--tritongpu-coalesce", "--canonicalize", "--cse"])
+
+    def compare(self):
+        """Both prices, and the lists that the kernel is in."""
+        source = self.store(self.kernel.ttir, ".ttir")
+        text = self.layouts(source)
+        own = self.store(text, ".own.ttgir")
+        ours = priced(self.explain(own))
+        theirs = priced(self.explain(self.store(self.kernel.text, ".triton.ttgir")))
+        found = set()
+        if ours.cost > theirs.cost + ROUNDING:
+            found.add("dearer")
+        if ours.converted_in_loops > theirs.converted_in_loops:
+            found.add("in loops")
+        if ours.instructions > theirs.instructions and ours.sectors >= theirs.sectors:
+            found.add("accesses")
+        if self.gap(source) > ROUNDING:
+            found.add("gap")
+        again = self.store(self.chosen_anew(own), ".again.ttgir")
+        plain = run([self.llopt, own, "--canonicalize", "--cse"])
+        if layouts_of(again.read_text()) != layouts_of(plain):
+            found.add("not fixed")
+        other = self.layouts(self.store(renamed(self.kernel.ttir), ".renamed.ttir"))
+        if layouts_of(other) != layouts_of(text):
+            found.add("by name")
+        return ours, theirs, found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--corpus", required=True, help="folder of *.jsonl.gz")
+    parser.add_argument("--llopt", default=corpus.ROOT / "target/release/llopt", type=Path)
+    parser.add_argument("--targets", default="cuda:90,hip:gfx942")
+    parser.add_argument("--only", default="", help="regular expression on the kernel's name")
+    parser.add_argument("--limit", type=float, default=0.8, help="the most of Triton's cost")
+    parser.add_argument("--most-gaps", type=float, default=5, help="per cent of kernels with a gap")
+    parser.add_argument("--kernels", action="store_true", help="one line for each kernel")
+    parser.add_argument("--store", type=Path, help="folder that keeps the texts")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    arguments = parser.parse_args()
+
+    corpus.find_vendor_tools()
+    targets = [target for target in arguments.targets.split(",") if target]
+    kernels = corpus.load(arguments.corpus, targets, arguments.only)
+    kernels = [one for one in kernels if one.ttir and not any(op in one.text for op in WITHOUT_PRICE)]
+    results, failures = [], []
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(arguments.jobs) as pool:
+        folder = arguments.store or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+
+        def compare(kernel):
+            try:
+                return Measure(arguments.llopt, kernel, folder).compare()
+            except Failed as error:
+                return str(error)
+
+        for kernel, result in zip(kernels, pool.map(compare, kernels)):
+            if isinstance(result, str):
+                failures.append((kernel, result))
+            else:
+                results.append((kernel, *result))
+
+    results.sort(key=lambda result: -result[1].cost / max(result[2].cost, ROUNDING))
+    if arguments.kernels:
+        print("| target | kernel | llopt | Triton 3.6 | ratio | conversions in loops | global instructions | sectors | |")
+        print("|---|---|---:|---:|---:|---:|---:|---:|---|")
+        for kernel, ours, theirs, found in results:
+            print(
+                f"| {kernel.target} | {kernel.name} | {ours.cost:.1f} | {theirs.cost:.1f} "
+                f"| {ours.cost / max(theirs.cost, ROUNDING):.3f} "
+                f"| {ours.converted_in_loops:g}, {theirs.converted_in_loops:g} "
+                f"| {ours.instructions:g}, {theirs.instructions:g} | {ours.sectors:g}, {theirs.sectors:g} "
+                f"| {', '.join(sorted(found))} |"
+            )
+        print()
+    print("| target | kernels | cost | worst | " + " | ".join(LISTS) + " |\n|---|---:|---:|---|" + "---:|" * len(LISTS))
+    good = bool(results) and not failures
+    for target in targets:
+        of_target = [result for result in results if result[0].target == target]
+        if not of_target:
+            continue
+        cost = sum(ours.cost for _, ours, _, _ in of_target) / sum(theirs.cost for _, _, theirs, _ in of_target)
+        worst = of_target[0]
+        counts = {name: sum(name in found for *_, found in of_target) for name in LISTS}
+        print(
+            f"| {target} | {len(of_target)} | {cost:.3f} | {worst[0].name} {worst[1].cost / worst[2].cost:.3f} | "
+            + " | ".join(str(counts[name]) for name in LISTS)
+            + " |"
+        )
+        gaps = 100 * counts.pop("gap") / len(of_target)
+        good &= cost <= arguments.limit and not any(counts.values()) and gaps <= arguments.most_gaps
+    reasons = collections.defaultdict(list)
+    for kernel, why in failures:
+        reasons[kernel.target, corpus.reason(why)].append(kernel.name)
+    for (target, why), names in reasons.items():
+        print(f"\nrefused: {target} {why}: {', '.join(names)}")
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
