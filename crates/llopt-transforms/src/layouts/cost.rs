@@ -16,6 +16,7 @@ use llopt_layout::plan::{self, Machine, SwizzleRequest};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::ValueExt;
 use llopt_plan::element::Element;
+use llopt_plan::elementwise;
 use llopt_plan::shared_access::{self, Buffer};
 use llopt_target::{Feature, Target};
 use melior::ir::{OperationRef, ValueLike};
@@ -192,7 +193,8 @@ impl Costs {
             return 0.0;
         }
         let Some(address) = AddPtrOp::of(operation) else {
-            return self.arithmetic(layout, bits);
+            let each = elementwise::instructions_on(operation, self.target);
+            return each * self.arithmetic(layout, bits);
         };
         // Accesses by offsets from a base pointer add it themselves.
         let is_base = address.ptr().defining_op().is_some_and(is_cheap);
