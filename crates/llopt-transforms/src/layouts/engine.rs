@@ -35,6 +35,10 @@ use super::relation::{Relation, element_bits};
 const OUT_OF_ORDER: f32 = 1e6;
 /// Registers of a thread for values other than a product's accumulator and one of its factors: addresses, indices.
 const BESIDE: u32 = 40;
+/// The cost of giving registers other names where a buffer could get another name instead: nothing, but of equal choices
+/// the buffer is better, as its name needs no other layout of the registers that are stored.
+const RENAMED: f32 = 1.0 / 64.0;
+
 /// The search for the layouts of a module.
 pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) graph: &'g Graph<'c, 'a>,
@@ -499,6 +503,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     combining.scan(reverse.unwrap_or(false), self.costs.target)
                 })
             }
+            _ if buffer::renames(*operation) => RENAMED,
             _ => self
                 .buffer_access(*operation, node, map)
                 .unwrap_or_else(|| self.costs.computing(*operation, &layout, bits)),
