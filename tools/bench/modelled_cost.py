@@ -4,8 +4,8 @@
     python3 tools/bench/modelled_cost.py --corpus FOLDER [--llopt PATH] [--targets cuda:90,hip:gfx942]
 
 Each kernel of the corpus with a `.ttir` gets its layouts from llopt; `llopt explain` prices the result, and Triton's
-`.ttgir` of the same kernel, op by op (`written` in its JSON). Products and kernels that copy asynchronously are left out: these copies have no
-price here. For each target the table has
+`.ttgir` of the same kernel, op by op (`written` in its JSON). Kernels in which an op has no price on either side (asynchronous copies, products by
+groups of warps) are counted as left out. For each target the table has
 
     cost          the sum over all kernels, divided by Triton's, and the worst kernel
     dearer        kernels that cost more than Triton's
@@ -34,8 +34,6 @@ from pathlib import Path
 import corpus
 
 SECONDS = 300
-# What is in Triton's text of a kernel that multiplies matrices, or copies tiles asynchronously.
-WITHOUT_PRICE = ("tt.dot", "warp_group_dot", "async_copy", "async_tma")
 # By less than this the sums of rounded prices may differ.
 ROUNDING = 1e-3
 LISTS = ("dearer", "in loops", "accesses", "gap", "not fixed", "by name")
@@ -43,6 +41,10 @@ LISTS = ("dearer", "in loops", "accesses", "gap", "not fixed", "by name")
 
 class Failed(Exception):
     """A kernel that llopt refuses."""
+
+
+class WithoutPrice(Exception):
+    """A kernel with an op that has no price."""
 
 
 def run(command):
@@ -71,7 +73,7 @@ class Priced:
 def priced(explanation):
     written = explanation["written"]
     if written is None:
-        raise Failed("the layouts of an op are not known")
+        raise WithoutPrice
     ops = written["ops"]
     accesses = [(op["runs"], op["access"]) for op in ops if op["access"]]
     return Priced(
@@ -180,8 +182,8 @@ def main():
     corpus.find_vendor_tools()
     targets = [target for target in arguments.targets.split(",") if target]
     kernels = corpus.load(arguments.corpus, targets, arguments.only)
-    kernels = [one for one in kernels if one.ttir and not any(op in one.text for op in WITHOUT_PRICE)]
-    results, failures = [], []
+    kernels = [kernel for kernel in kernels if kernel.ttir]
+    results, failures, without_price = [], [], collections.Counter()
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(arguments.jobs) as pool:
         folder = arguments.store or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
@@ -191,10 +193,14 @@ def main():
                 return Measure(arguments.llopt, kernel, folder).compare()
             except Failed as error:
                 return str(error)
+            except WithoutPrice:
+                return None
 
         for kernel, result in zip(kernels, pool.map(compare, kernels)):
             if isinstance(result, str):
                 failures.append((kernel, result))
+            elif result is None:
+                without_price[kernel.target] += 1
             else:
                 results.append((kernel, *result))
 
@@ -211,7 +217,7 @@ def main():
                 f"| {', '.join(sorted(found))} |"
             )
         print()
-    print("| target | kernels | cost | worst | " + " | ".join(LISTS) + " |\n|---|---:|---:|---|" + "---:|" * len(LISTS))
+    print("| target | kernels | left out | cost | worst | " + " | ".join(LISTS) + " |\n|---|---:|---:|---:|---|" + "---:|" * len(LISTS))
     good = bool(results) and not failures
     for target in targets:
         of_target = [result for result in results if result[0].target == target]
@@ -221,7 +227,7 @@ def main():
         worst = of_target[0]
         counts = {name: sum(name in found for *_, found in of_target) for name in LISTS}
         print(
-            f"| {target} | {len(of_target)} | {cost:.3f} | {worst[0].name} {worst[1].cost / worst[2].cost:.3f} | "
+            f"| {target} | {len(of_target)} | {without_price[target]} | {cost:.3f} | {worst[0].name} {worst[1].cost / worst[2].cost:.3f} | "
             + " | ".join(str(counts[name]) for name in LISTS)
             + " |"
         )

@@ -122,6 +122,15 @@ impl GlobalAccess<'_> {
                 }
             }
         }
+        // What is computed along the slower dimensions may be the cheaper for threads along others of them first.
+        if let [fastest, rest @ ..] = &self.order()[..]
+            && rest.len() > 1
+        {
+            let order: Vec<u32> = std::iter::once(fastest).chain(rest.iter().rev()).copied().collect();
+            let grid = (num_warps, threads_per_warp, cga_layout);
+            let others = self.in_order(&order, others, grid, target)?.into_iter();
+            encodings.extend(others.take(1).filter(|one| !encodings.contains(one)).collect::<Vec<_>>());
+        }
         Ok(encodings)
     }
 

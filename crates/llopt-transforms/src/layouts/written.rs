@@ -9,7 +9,7 @@
 //! is priced twice.
 
 use llopt_dialects::layout::encoding::Encoding;
-use llopt_dialects::meaning::facts::Control;
+use llopt_dialects::meaning::facts::{Control, OpFacts, Step};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::ReshapeOp;
 use llopt_dialects::ttg::ConvertLayoutOp;
@@ -24,7 +24,6 @@ use super::engine::Engine;
 use super::facts::Facts;
 use super::graph::{Graph, Unrelated, dead};
 use super::grid::Grid;
-use super::labelling::IMPOSSIBLE;
 use super::pins::Pins;
 use super::relation::{Relation, element_bits};
 use crate::flow::Symbols;
@@ -64,7 +63,9 @@ pub struct Accessed {
 /// Prices the layouts of a module.
 ///
 /// # Errors
-/// An op on tensors whose layouts are not related in a way that is known, and which has none.
+/// An op on tensors whose layouts are not related in a way that is known, and which has none; and one that has no price
+/// in its layouts, so that the sum would be too small: an asynchronous copy, a product by groups of warps, or by an
+/// instruction that the search would not propose.
 pub fn written<'c: 'a, 'a>(
     module: OperationRef<'c, 'a>,
     grid: Grid,
@@ -94,9 +95,16 @@ pub fn written<'c: 'a, 'a>(
     let (mut total, mut ops) = (0, Vec::new());
     for operation in operations {
         let (once, access) = engine.written(operation);
+        let issues = OpFacts::of(operation).asynchronous.map(|work| work.step) == Some(Step::Issues);
+        if issues || !once.is_finite() {
+            return Err(Unrelated {
+                operation,
+                reason: "has no price in the layouts that it has",
+            });
+        }
         let runs = graph.frequencies.of_op(operation);
         let cost = times(once, runs);
-        if cost == 0 || cost == IMPOSSIBLE {
+        if cost == 0 {
             continue;
         }
         total += cost;
@@ -157,7 +165,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let [Some(label), Some(taken)] = labels else {
                 return 0.0;
             };
-            self.taken(factor, label, taken).unwrap_or(0.0)
+            self.taken(factor, label, taken).unwrap_or(f32::INFINITY)
         });
         costs.sum()
     }
