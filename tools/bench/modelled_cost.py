@@ -2,10 +2,15 @@
 """Compares llopt's layouts with those of Triton 3.6 for the same kernels, both by the model of llopt's layout engine.
 
     python3 tools/bench/modelled_cost.py --corpus FOLDER [--llopt PATH] [--targets cuda:90,hip:gfx942]
+    PYTHON tools/bench/modelled_cost.py --triton [--corpus FOLDER] …
 
 Each kernel of the corpus with a `.ttir` gets its layouts from llopt; `llopt explain` prices the result, and Triton's
-`.ttgir` of the same kernel, op by op (`written` in its JSON). Kernels in which an op has no price on either side (asynchronous copies, products by
-groups of warps) are counted as left out. For each target the table has
+`.ttgir` of the same kernel, op by op (`written` in its JSON). Kernels with matrix products are left out then, as their
+loops are pipelined in different ways. With `--triton`, Triton 3.6 chooses its layouts anew, for loops of one stage on
+both sides, and products are compared as well; PYTHON is one with `triton==3.6.0`. Without a corpus the kernels are those
+of `layout_cases/`, each a known difficulty of choosing layouts, which need `--triton`. Kernels in which an op has no
+price on either side (asynchronous copies, products by groups of warps), or whose layouts of Triton there is no code
+for (conversions larger than shared memory), are counted as left out. For each target the table has
 
     cost          the sum over all kernels, divided by Triton's, and the worst kernel
     dearer        kernels that cost more than Triton's
@@ -32,8 +37,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import corpus
+import triton_layouts
 
 SECONDS = 300
+CASES = Path(__file__).resolve().parent / "layout_cases"
 # By less than this the sums of rounded prices may differ.
 ROUNDING = 1e-3
 LISTS = ("dearer", "in loops", "accesses", "gap", "not fixed", "by name")
@@ -108,8 +115,8 @@ def layouts_of(text):
 class Measure:
     """What one build of llopt makes of a kernel."""
 
-    def __init__(self, llopt, kernel, folder):
-        self.llopt, self.kernel = llopt, kernel
+    def __init__(self, llopt, kernel, folder, anew):
+        self.llopt, self.kernel, self.anew = llopt, kernel, anew
         self.stem = folder / f"{kernel.target.replace(':', '_')}.{kernel.name}"
 
     def options(self, *names):
@@ -134,7 +141,20 @@ class Measure:
 
     def layouts(self, source):
         command = [self.llopt, "compile", source, "--target", self.kernel.target, "--emit", "ttgir"]
-        return run([*command, *self.options("num_warps", "num_stages", "num_ctas")])
+        stages = ["--num-stages=1"] if self.anew else self.options("num_stages")
+        return run([*command, *self.options("num_warps", "num_ctas"), *stages])
+
+    def of_triton(self, source):
+        """Triton's layouts: those of the corpus, or chosen anew."""
+        if not self.anew:
+            return self.kernel.text
+        meta = self.kernel.meta
+        try:
+            return triton_layouts.in_triton(
+                source, self.kernel.target, meta.get("num_warps", 4), meta.get("num_ctas", 1)
+            )
+        except triton_layouts.Refused as error:
+            raise Failed(str(error)) from error
 
     def chosen_anew(self, source):
         """The text after the pass that chooses all layouts again."""
@@ -146,7 +166,12 @@ class Measure:
         text = self.layouts(source)
         own = self.store(text, ".own.ttgir")
         ours = priced(self.explain(own))
-        theirs = priced(self.explain(self.store(self.kernel.text, ".triton.ttgir")))
+        text_of_triton = self.store(self.of_triton(source), ".triton.ttgir")
+        try:
+            theirs = priced(self.explain(text_of_triton))
+        except Failed as error:
+            # There is no code for Triton's layouts, such as conversions larger than shared memory.
+            raise WithoutPrice from error
         found = set()
         if ours.cost > theirs.cost + ROUNDING:
             found.add("dearer")
@@ -166,9 +191,17 @@ class Measure:
         return ours, theirs, found
 
 
+def cases(targets):
+    """The kernels of `layout_cases/` for each target."""
+    for target in targets:
+        for file in sorted(CASES.glob("*.ttir")):
+            yield corpus.Kernel(file.stem, target, "", None, file.read_text())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", required=True, help="folder of *.jsonl.gz")
+    parser.add_argument("--corpus", help="folder of *.jsonl.gz; without it, the cases")
+    parser.add_argument("--triton", action="store_true", help="Triton chooses its layouts anew")
     parser.add_argument("--llopt", default=corpus.ROOT / "target/release/llopt", type=Path)
     parser.add_argument("--targets", default="cuda:90,hip:gfx942")
     parser.add_argument("--only", default="", help="regular expression on the kernel's name")
@@ -181,8 +214,11 @@ def main():
 
     corpus.find_vendor_tools()
     targets = [target for target in arguments.targets.split(",") if target]
-    kernels = corpus.load(arguments.corpus, targets, arguments.only)
-    kernels = [kernel for kernel in kernels if kernel.ttir]
+    if arguments.corpus is None and not arguments.triton:
+        parser.error("the cases need --triton")
+    kernels = corpus.load(arguments.corpus, targets, arguments.only) if arguments.corpus else list(cases(targets))
+    multiplies = re.compile(r"\btt\.dot")
+    kernels = [one for one in kernels if one.ttir and (arguments.triton or not multiplies.search(one.ttir))]
     results, failures, without_price = [], [], collections.Counter()
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(arguments.jobs) as pool:
         folder = arguments.store or Path(scratch)
@@ -190,7 +226,7 @@ def main():
 
         def compare(kernel):
             try:
-                return Measure(arguments.llopt, kernel, folder).compare()
+                return Measure(arguments.llopt, kernel, folder, arguments.triton).compare()
             except Failed as error:
                 return str(error)
             except WithoutPrice:
