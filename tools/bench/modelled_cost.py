@@ -7,14 +7,15 @@
 Each kernel of the corpus with a `.ttir` gets its layouts from llopt; `llopt explain` prices the result, and Triton's
 `.ttgir` of the same kernel, op by op (`written` in its JSON). Kernels with matrix products are left out then, as their
 loops are pipelined in different ways. With `--triton`, Triton 3.6 chooses its layouts anew, for loops of one stage on
-both sides, and products are compared as well; PYTHON is one with `triton==3.6.0`. Without a corpus the kernels are those
-of `layout_cases/`, each a known difficulty of choosing layouts, which need `--triton`. Kernels in which an op has no
-price on either side (asynchronous copies, products by groups of warps), or whose layouts of Triton there is no code
+both sides, and products are compared as well; PYTHON is one with `triton==3.6.0`. Without a corpus the kernels are
+those of `layout_cases/`, each a known difficulty of choosing layouts, which need `--triton`. Kernels in which an op has
+no price on either side (asynchronous copies, products by groups of warps), or whose layouts of Triton there is no code
 for (conversions larger than shared memory), are counted as left out. For each target the table has
 
     cost          the sum over all kernels, divided by Triton's, and the worst kernel
     dearer        kernels that cost more than Triton's
-    in loops      kernels with more conversions in loops than Triton's, weighted by how often they run
+    in loops      kernels with more conversions in loops than Triton's, each as often as it runs; a store of registers to
+                  shared memory counts as one, as the conversion through shared memory is spelled by some passes
     accesses      kernels with more global instructions than Triton's at no fewer sectors
     gap           kernels whose cost is above the lower bound
     not fixed     kernels whose own output gets other layouts when they are chosen anew
@@ -41,6 +42,9 @@ import triton_layouts
 
 SECONDS = 300
 CASES = Path(__file__).resolve().parent / "layout_cases"
+# What brings a tensor from the registers of one thread to those of another: a conversion, or a store to shared memory
+# that a load follows.
+MOVES = ("ttg.convert_layout", "ttg.local_alloc", "ttg.local_store")
 # By less than this the sums of rounded prices may differ.
 ROUNDING = 1e-3
 LISTS = ("dearer", "in loops", "accesses", "gap", "not fixed", "by name")
@@ -85,7 +89,7 @@ def priced(explanation):
     accesses = [(op["runs"], op["access"]) for op in ops if op["access"]]
     return Priced(
         cost=written["cost"],
-        converted_in_loops=sum(op["runs"] for op in ops if op["op"] == "ttg.convert_layout" and op["runs"] > 1),
+        converted_in_loops=sum(op["runs"] for op in ops if op["op"] in MOVES and op["runs"] > 1),
         instructions=sum(runs * access["instructions"] for runs, access in accesses),
         sectors=sum(runs * access["sectors"] for runs, access in accesses),
     )

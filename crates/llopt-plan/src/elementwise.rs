@@ -93,35 +93,3 @@ fn is_long(function: ElementFunction) -> bool {
         | ElementFunction::Offset => false,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The instructions of the first op of a function, by target.
-    fn counts(line: &str, targets: [&str; 2]) -> [f32; 2] {
-        let context = llopt_dialects::context();
-        let text = format!(
-            "module {{ tt.func @f(%x: bf16, %y: bf16, %z: f32) {{ {line}\n tt.return }} }}"
-        );
-        let module = melior::ir::Module::parse(&context, &text).unwrap();
-        let mut found = None;
-        module
-            .as_operation()
-            .for_each_op(llopt_mlir::ir::Walk::PreOrder, |op| {
-                if matches!(Op::of(op), Some(Op::Arith(_))) {
-                    found = Some(targets.map(|name| instructions_on(op, Target::parse(name).unwrap())));
-                }
-            });
-        found.unwrap()
-    }
-
-    #[test]
-    fn what_a_target_lacks_takes_more() {
-        let targets = ["cuda:90", "hip:gfx942"];
-        assert_eq!(counts("%r = arith.mulf %x, %y : bf16", targets), [1.0, 8.0]);
-        assert_eq!(counts("%r = arith.truncf %z : f32 to bf16", targets), [1.0, 5.0]);
-        assert_eq!(counts("%r = arith.extf %x : bf16 to f32", targets), [1.0, 1.0]);
-        assert_eq!(counts("%r = arith.divf %z, %z : f32", targets), [10.0, 10.0]);
-    }
-}

@@ -9,7 +9,7 @@
 //! is priced twice.
 
 use llopt_dialects::layout::encoding::Encoding;
-use llopt_dialects::meaning::facts::{Control, OpFacts, Step};
+use llopt_dialects::meaning::facts::{Control, Meaning, OpFacts, Step};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::ReshapeOp;
 use llopt_dialects::ttg::ConvertLayoutOp;
@@ -181,7 +181,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             return 0.0;
         }
         let Some(relation) = Relation::of(operation) else {
-            return 0.0;
+            // What an op computes that no rule relates has no price; what only names or checks tensors has none to pay.
+            let mut results = operation.result_values();
+            let computes = results.any(|value| RankedTensor::of(value.r#type()).is_some());
+            let facts = OpFacts::of(operation);
+            let is_free = !computes
+                || facts.control != Control::Computes
+                || facts.meaning == Meaning::Shape;
+            return if is_free { 0.0 } else { f32::INFINITY };
         };
         let labelled = relation.labelled(operation);
         let label = labelled.and_then(|tensor| {

@@ -702,6 +702,51 @@ mod tests {
         assert_eq!(problem.cost(&solution.labels), solution.cost);
     }
 
+    /// A graph in which each node shares costs with each other one.
+    fn complete(nodes: usize, labels: usize) -> Problem<'static> {
+        let mut number = 1u64;
+        let mut random = move |below: u64| {
+            number = number.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (number >> 33) % below
+        };
+        let mut problem = Problem::new();
+        for _ in 0..nodes {
+            problem.add_node((0..labels).map(|_| random(50)).collect());
+        }
+        for a in 0..nodes {
+            for b in 0..a {
+                let costs: Vec<u64> = (0..labels * labels).map(|_| random(50)).collect();
+                problem.add_edge(a, b, move |x, y| costs[labels * x + y]);
+            }
+        }
+        problem
+    }
+
+    #[test]
+    fn a_graph_with_one_node_too_many_is_solved_for_each_of_its_labels() {
+        // The table over nine neighbours with three labels is too large, that over eight is not.
+        assert!(3usize.pow(9) > LARGEST_TABLE && 3usize.pow(8) <= LARGEST_TABLE);
+        let problem = complete(10, 3);
+        let solution = problem.solve();
+        assert!(solution.is_optimal);
+        assert_eq!(solution.cost, least(&problem));
+    }
+
+    #[test]
+    fn no_other_label_of_one_node_is_better_in_a_dense_graph() {
+        let problem = complete(14, 4);
+        let solution = problem.solve();
+        assert!(!solution.is_optimal && solution.bound <= solution.cost);
+        assert_eq!(problem.cost(&solution.labels), solution.cost);
+        for node in 0..14 {
+            for label in 0..4 {
+                let mut labels = solution.labels.clone();
+                labels[node] = label;
+                assert!(problem.cost(&labels) >= solution.cost);
+            }
+        }
+    }
+
     fn problems(nodes: usize, edges: usize) -> impl Strategy<Value = Problem<'static>> {
         let costs = || prop::collection::vec(0..20u64, 1..4);
         let edge = (any::<usize>(), any::<usize>(), any::<u64>());
