@@ -30,8 +30,11 @@ pub fn instructions_on(op: OperationRef<'_, '_>, target: Target) -> f32 {
     let Some(Op::Arith(kind)) = Op::of(op) else {
         return instructions(op);
     };
-    let is_bf16 = |r#type: Type<'_>| types::element(r#type.element_or_self()) == Some(Element::Bf16);
-    let has_bf16 = op.result_value(0).is_some_and(|value| is_bf16(value.r#type()));
+    let is_bf16 =
+        |r#type: Type<'_>| types::element(r#type.element_or_self()) == Some(Element::Bf16);
+    let has_bf16 = op
+        .result_value(0)
+        .is_some_and(|value| is_bf16(value.r#type()));
     let rounded = match target.has(Feature::Bf16Round) || target.has(Feature::PackedBf16Convert) {
         true => 1.0,
         false => ROUNDED_BY_HAND,

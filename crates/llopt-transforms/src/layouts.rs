@@ -53,6 +53,6 @@ pub use pass::{
 };
 pub(crate) use products::shares_of;
 pub use products::unit_layout;
-pub use written::{Accessed, Priced, Written, written};
 pub(crate) use products::{UNITS, elements_of};
 pub(crate) use write::retype_function;
+pub use written::{Accessed, Priced, Written, written};

@@ -17,10 +17,10 @@ use llopt_mlir::ir::{AttributeExt, OperationExt};
 use llopt_plan::global_access::AccessKind;
 use melior::ir::OperationRef;
 
+use super::access::Access;
 use super::buffer;
 use super::catalog::LayoutId;
 use super::coalesced::{GlobalAccess, in_runs};
-use super::access::Access;
 use super::engine::Engine;
 use super::graph::{Factor, Node, NodeKind};
 use super::relation::{Relation, element_bits};

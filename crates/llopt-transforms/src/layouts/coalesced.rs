@@ -126,10 +126,18 @@ impl GlobalAccess<'_> {
         if let [fastest, rest @ ..] = &self.order()[..]
             && rest.len() > 1
         {
-            let order: Vec<u32> = std::iter::once(fastest).chain(rest.iter().rev()).copied().collect();
+            let order: Vec<u32> = std::iter::once(fastest)
+                .chain(rest.iter().rev())
+                .copied()
+                .collect();
             let grid = (num_warps, threads_per_warp, cga_layout);
             let others = self.in_order(&order, others, grid, target)?.into_iter();
-            encodings.extend(others.take(1).filter(|one| !encodings.contains(one)).collect::<Vec<_>>());
+            encodings.extend(
+                others
+                    .take(1)
+                    .filter(|one| !encodings.contains(one))
+                    .collect::<Vec<_>>(),
+            );
         }
         Ok(encodings)
     }
@@ -194,7 +202,8 @@ impl GlobalAccess<'_> {
             };
             let neighbours = neighbours.min(u64::from(threads_per_warp));
             let bytes = neighbours * vector * self.bytes();
-            if room < u64::from(num_warps) || bytes < u64::from(target.global_costs().sector_bytes) {
+            if room < u64::from(num_warps) || bytes < u64::from(target.global_costs().sector_bytes)
+            {
                 continue;
             }
             let (mut lanes, mut warps) = (vec![1; share.len()], vec![1; share.len()]);
@@ -346,7 +355,12 @@ mod tests {
         let within = |shape: &[u64], axis| {
             access(shape, 32, &columns).encodings_within_warps(axis, 4, 32, &cga, target())
         };
-        for (shape, axis) in [([64, 128], 0), ([16, 512], 1), ([4, 1024], 1), ([128, 32], 0)] {
+        for (shape, axis) in [
+            ([64, 128], 0),
+            ([16, 512], 1),
+            ([4, 1024], 1),
+            ([128, 32], 0),
+        ] {
             let found = within(&shape, axis);
             assert!(!found.is_empty(), "{shape:?} {axis}");
             for encoding in found {

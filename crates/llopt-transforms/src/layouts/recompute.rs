@@ -100,7 +100,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 if !catalog.is_in_memory(from) && !catalog.is_in_memory(to) =>
             {
                 let maps = [source, target];
-                self.costs.conversion(catalog, maps, element_bits(tensor), 0)
+                self.costs
+                    .conversion(catalog, maps, element_bits(tensor), 0)
             }
             _ => f32::INFINITY,
         }
@@ -141,7 +142,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .label_of_result(*relation, wanted, node.shape)?;
             let layout = self.catalog.linear(self.catalog.map(label)?);
             let bits = element_bits(tensor);
-            let own = times(self.costs.computing(operation, &layout, bits), node.frequency);
+            let own = times(
+                self.costs.computing(operation, &layout, bits),
+                node.frequency,
+            );
             // Something for each op: of layouts that cost the same the one that copies nothing is taken.
             let (mut cost, mut operations) = (own + 1, 1);
             for (position, operand) in operation.operand_values().enumerate() {

@@ -77,11 +77,7 @@ pub fn written<'c: 'a, 'a>(
             functions.push(operation);
         }
     });
-    let (symbols, catalog, costs) = (
-        Symbols::of(module),
-        Catalog::default(),
-        Costs::new(target),
-    );
+    let (symbols, catalog, costs) = (Symbols::of(module), Catalog::default(), Costs::new(target));
     let (pins, facts) = (Pins::default(), Facts::of(module));
     let graph = Graph::of(&functions, &symbols, &catalog, &pins)?;
     let engine = Engine::new(&graph, &catalog, &costs, &facts, &pins, grid);
@@ -95,7 +91,8 @@ pub fn written<'c: 'a, 'a>(
     let (mut total, mut ops) = (0, Vec::new());
     for operation in operations {
         let (once, access) = engine.written(operation);
-        let issues = OpFacts::of(operation).asynchronous.map(|work| work.step) == Some(Step::Issues);
+        let issues =
+            OpFacts::of(operation).asynchronous.map(|work| work.step) == Some(Step::Issues);
         if issues || !once.is_finite() {
             return Err(Unrelated {
                 operation,
@@ -185,9 +182,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let mut results = operation.result_values();
             let computes = results.any(|value| RankedTensor::of(value.r#type()).is_some());
             let facts = OpFacts::of(operation);
-            let is_free = !computes
-                || facts.control != Control::Computes
-                || facts.meaning == Meaning::Shape;
+            let is_free =
+                !computes || facts.control != Control::Computes || facts.meaning == Meaning::Shape;
             return if is_free { 0.0 } else { f32::INFINITY };
         };
         let labelled = relation.labelled(operation);
@@ -206,7 +202,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let of_operand = tensor.shape();
             let wanted = relation.operand(&label, &shape, position, &of_operand);
             let number = self.catalog.shape(&of_operand);
-            self.converted(value, wanted.map(|wanted| self.catalog.layout(wanted, number)))
+            self.converted(
+                value,
+                wanted.map(|wanted| self.catalog.layout(wanted, number)),
+            )
         });
         moved.sum()
     }
