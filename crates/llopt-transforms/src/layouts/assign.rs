@@ -126,7 +126,7 @@ pub(super) fn choose<'c: 'a, 'a>(
         }
         copy_for_each_use(function);
     }
-    let pins = keep.map_or_else(Pins::default, |keep| release(&functions, keep));
+    let pins = keep.map_or_else(Pins::default, |keep| release(&functions, keep, grid));
     let symbols = Symbols::of(module);
     let catalog = Catalog::default();
     let costs = Costs::new(target);
