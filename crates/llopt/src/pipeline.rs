@@ -323,6 +323,8 @@ const STEPS: &[Step] = {
             ),
         )
         .requires(&[P::Structured]),
+        // What was moved may be there already.
+        Step::new(Tiles, "simplify", CSE),
         Step::new(
             Tiles,
             "pipelining",
