@@ -44,6 +44,7 @@ mod setting;
 mod source;
 mod timing;
 pub mod toolchain;
+mod written_layouts;
 
 pub use artifact::{Artifact, ArtifactKind, UnknownKind};
 pub use budget::Budget;

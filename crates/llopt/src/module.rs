@@ -10,7 +10,7 @@ use llopt_mlir::pass::{PipelineError, run_pipeline_sharing};
 use llopt_plan::plans::Plans;
 use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::{Feature, Target};
-use llopt_transforms::layouts::{self, Grid};
+use llopt_transforms::layouts::{self, Grid, Unrelated};
 use llopt_transforms::{descriptor_blocks, pipelining};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
@@ -68,15 +68,18 @@ pub(crate) fn assign_layouts(
         true => layouts::assign_with_account(operation, grid, target),
         false => layouts::assign(operation, grid, target).map(|()| None),
     };
-    let account = assigned.map_err(|unrelated| {
-        let operation = unrelated.operation;
-        let reason = format!("it {}", unrelated.reason);
-        Error::unsupported(location_of(operation), operation.name_str(), reason)
-    })?;
+    let account = assigned.map_err(unrelated)?;
     if let Some(account) = account {
         ChosenLayouts::from(account).write(operation);
     }
     Ok(())
+}
+
+/// The error for an op whose layouts are not related in a known way.
+pub(crate) fn unrelated(unrelated: Unrelated<'_, '_>) -> Error {
+    let operation = unrelated.operation;
+    let reason = format!("it {}", unrelated.reason);
+    Error::unsupported(location_of(operation), operation.name_str(), reason)
 }
 
 /// Pipelines the loops of a module whose layouts were chosen here.

@@ -53,7 +53,7 @@ pub struct Place {
 }
 
 impl Place {
-    fn of(operation: OperationRef<'_, '_>) -> Self {
+    pub(super) fn of(operation: OperationRef<'_, '_>) -> Self {
         let location = operation.loc().file_position();
         Self {
             op: operation.name_str().to_owned(),

@@ -30,8 +30,6 @@
 //! it went in. Passes that choose layouts anew take them off first ([`super::pins`]). What is written for another
 //! number of warps than requested is an error.
 
-use std::cell::{OnceCell, RefCell};
-
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::module as launch;
 use llopt_dialects::tt::DotScaledOp;
@@ -139,21 +137,9 @@ pub(super) fn choose<'c: 'a, 'a>(
     for round in 0..=MOST_ROUNDS {
         let graph = Graph::of(&functions, &symbols, &catalog, &pins)?;
         let engine = Engine {
-            graph: &graph,
-            catalog: &catalog,
-            costs: &costs,
-            facts: &facts,
-            grid,
             may_store,
             may_compute: may_compute && round < MOST_ROUNDS,
-            pins: &pins,
-            products: RefCell::default(),
-            doubled: RefCell::default(),
-            parts: OnceCell::new(),
-            beside: RefCell::default(),
-            ahead: OnceCell::new(),
-            copied: RefCell::default(),
-            anew: RefCell::default(),
+            ..Engine::new(&graph, &catalog, &costs, &facts, &pins, grid)
         };
         let labels = engine.choose();
         let stored = engine.stored_bytes(&labels);

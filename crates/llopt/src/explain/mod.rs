@@ -11,6 +11,7 @@ pub use plan::PlanJson;
 
 pub use crate::chosen_layouts::{ChosenLayouts, Left, Op};
 pub use crate::loop_schedules::{LateLoad, LoopSchedule, Producer, Stages};
+pub use crate::written_layouts::{AccessSize, PricedOp, WrittenLayouts};
 
 use llopt_codegen::llvm::machine;
 use llopt_codegen::walk::decision::{
@@ -37,6 +38,8 @@ pub struct Explanation {
     pub shared_bytes: u32,
     /// The cost of the layouts, if llopt chose them.
     pub layouts: Option<ChosenLayouts>,
+    /// The prices of the layouts as they are, whoever chose them; none if the layouts of an op are not known.
+    pub written: Option<WrittenLayouts>,
     /// The schedules of loops with products, if the kernel came without layouts.
     pub loops: Vec<LoopSchedule>,
     /// In the order in which code is emitted.
@@ -136,6 +139,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
         let module = input::read(&context, &source, &options)?;
         compiler::to_layouts(&context, &module, &options, &mut time)?;
         let layouts = ChosenLayouts::take(module.as_operation());
+        let written = WrittenLayouts::of(module.as_operation(), &options).ok();
         let loops = loop_schedules::take(module.as_operation());
         let llvm = inkwell::context::Context::create();
         let machine = machine::Machine::of(options.target)?;
@@ -147,6 +151,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
             warp_size: lowered.metadata.warp_size,
             shared_bytes: lowered.metadata.shared,
             layouts,
+            written,
             loops,
             decisions: lowered.decisions.iter().map(explained).collect(),
         })
