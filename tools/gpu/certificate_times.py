@@ -17,7 +17,6 @@ import ctypes
 import json
 import re
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -26,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import certificate
 import certificate_launches
+import children
 import cuda_driver
 import numpy as np
 from cases import Scalar
@@ -37,8 +37,6 @@ CYCLES, STEP, LARGEST = 100_000, 16, 1 << 30
 ROUNDS = 9
 # Microseconds of the launches between two readings of the clocks, and how many launches these may be.
 ROUND, LAUNCHES = 3000, (4, 60)
-# A record begins with this in the output of a child.
-MARK = "@record "
 # From the elements that metadata name to those of `cuTensorMapEncodeTiled`.
 HOST_ELEMENTS = {8: 10, 9: 8, 10: 9}
 L2_PROMOTION_128 = 2
@@ -208,7 +206,7 @@ def measure(driver, clocks, folder, case):
 def work(arguments, cases):
     """The child: measures the cases from a number on, and prints a line for each."""
     driver = cuda_driver.Driver()
-    print(MARK + json.dumps({"device": f"{driver.name}, driver {driver.version}"}), flush=True)
+    children.send(device=f"{driver.name}, driver {driver.version}")
     clocks = Clocks(driver)
     for number in range(arguments.child, len(cases)):
         case = cases[number]
@@ -216,14 +214,14 @@ def work(arguments, cases):
             continue
         if time.time() > arguments.until:
             return
-        print(MARK + json.dumps({"begin": number}), flush=True)
+        children.send(begin=number)
         try:
             record = measure(driver, clocks, arguments.folder, case)
         except cuda_driver.CudaError as error:
-            print(MARK + json.dumps({"number": number, "record": {"not measured": str(error)[:300]}}), flush=True)
+            children.send(number=number, record={"not measured": str(error)[:300]})
             # The context may be unusable now.
             sys.exit(1)
-        print(MARK + json.dumps({"number": number, "record": record}), flush=True)
+        children.send(number=number, record=record)
 
 
 def is_wanted(case, only):
@@ -237,38 +235,14 @@ def main():
     parser.add_argument("--json", type=Path, help="write everything here")
     parser.add_argument("--only", default="", help="regular expression on kernel and configuration")
     parser.add_argument("--seconds", type=float, default=140, help="no case is begun after these")
-    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--until", type=float, help=argparse.SUPPRESS)
+    children.add_arguments(parser)
     arguments = parser.parse_args()
     cases = json.loads((arguments.folder / "cases.json").read_text())
     if arguments.child is not None:
         work(arguments, cases)
         return
-    run, first, until = {"cases": cases}, 0, time.time() + arguments.seconds
-    while first < len(cases) and time.time() < until:
-        command = [sys.executable, __file__, arguments.folder, "--only", arguments.only]
-        command += ["--child", str(first), "--until", str(until)]
-        begun = None
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as child:
-            printed = []
-            for line in child.stdout:
-                if not line.startswith(MARK):
-                    printed.append(line.strip())
-                    continue
-                message = json.loads(line.removeprefix(MARK))
-                if "device" in message:
-                    run["device"] = message["device"]
-                elif "begin" in message:
-                    begun = message["begin"]
-                else:
-                    cases[message["number"]].update(message["record"])
-        if child.returncode == 0:
-            break
-        if begun is None:
-            sys.exit("nothing could be started: " + "\n".join(printed))
-        if "cycles" not in cases[begun]:
-            cases[begun].setdefault("not measured", " ".join(printed[-3:])[:300] or "the process ended")
-        first = begun + 1
+    run = {"cases": cases}
+    run["device"] = children.measure([__file__, arguments.folder, "--only", arguments.only], cases, arguments.seconds)
     if arguments.json:
         arguments.json.write_text(json.dumps(run, indent=1) + "\n")
     good = certificate.report(run)

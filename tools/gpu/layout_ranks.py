@@ -20,7 +20,7 @@ over the shortest. Kernels whose times are all equal up to noise have no correla
 them stand the correlation without regard to noise, the pairs that the measure orders with those that the model orders
 otherwise, and the time of the assignment that the model takes for the cheapest.
 
-`judge` prices the layouts again with the compiler of today, and asks it for its choice. If that is none of the measured
+Bars are those of the large size; the small one is for the model's sake. `judge` prices the layouts again with the compiler of today, and asks it for its choice. If that is none of the measured
 assignments, the cheapest of them by the model of today stands for it.
 """
 
@@ -49,6 +49,8 @@ TARGET = "cuda:90"
 CANDIDATES, ATTEMPTS, TAKEN = 24, 120, 9
 # Relative differences of times: below the first two are equal, below the second a choice is good.
 NOISE, NEAR = 0.01, 0.03
+# The largest share of a kernel's time that launching it may take on the host.
+HOST = 0.9
 # The bars: of the correlation, and of the share of good choices.
 CORRELATION, SHARE = 0.95, 0.95
 CHOSEN, TRITON = "llopt", "Triton"
@@ -270,6 +272,8 @@ def row(case, size):
     files = [one["file"] for one in kept]
     if len(kept) < 2 or case["assignments"][0]["file"] not in files:
         return None
+    if any(one["host"][size] > HOST * time for one, time in zip(kept, times)):
+        return {"kernel": case["kernel"], "hidden": True}
     cheapest = min(range(len(kept)), key=costs.__getitem__)
     # The choice of today may not have been measured.
     own = files.index(case["chosen"]) if case["chosen"] in files else cheapest
@@ -293,11 +297,19 @@ def report(run, verbose=False):
     good = True
     for size in sorted(sizes, reverse=True):
         rows = list(filter(None, (row(case, size) for case in run["cases"])))
-        good &= table(size, rows, run, verbose) or size != "memory"
-    wrong = [(case["kernel"], one) for case in run["cases"] for one in case["assignments"] if one.get("wrong")]
-    for kernel, one in wrong:
-        print(f"wrong: {kernel} {one['file']} ({one['how']}): {one['wrong']}")
-    return bool(sizes) and good and not wrong
+        shown = [of for of in rows if "hidden" not in of]
+        good &= table(size, shown, run, verbose) or size != "memory"
+        if len(shown) < len(rows):
+            names = ", ".join(of["kernel"] for of in rows if "hidden" in of)
+            print(f"left out, since launching takes as long as the kernel: {names}")
+    for case in run["cases"]:
+        wrong = [one for one in case["assignments"] if one.get("wrong")]
+        if wrong:
+            good = False
+            one = wrong[0]
+            print(f"wrong: {case['kernel']}: {len(wrong)} of {len(case['assignments'])} assignments, such as "
+                  f"{one['file']} ({one['how']}): {one['wrong']}")  # fmt: skip
+    return bool(sizes) and good
 
 
 def table(size, rows, run, verbose):
