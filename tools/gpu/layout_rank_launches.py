@@ -30,7 +30,7 @@ from cases import Array, Expected
 
 import formats
 
-# The sizes by which kernels are timed: several times the second-level cache of a large GPU, and half of it.
+# The sizes by which kernels are timed: several times the second-level cache of a large GPU, and about half of it.
 TIMED = {"memory": suite_cases.TIMED, "cache": 1 << 22}
 # Numbers after which the contents of a buffer repeat: odd, so that no two rows are equal.
 PERIOD = 1_000_003

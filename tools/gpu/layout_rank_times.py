@@ -5,7 +5,7 @@
 
 Needed: Python, NumPy, the CUDA driver. First the results of every assignment for few rows are compared with NumPy's. Then
 all assignments run on the same buffers, of two sizes (`layout_rank_launches.py`): several times the second-level cache of
-a large GPU, as in the suites, and half of it. Their results there are compared with those of the first assignment. In
+a large GPU, as in the suites, and about half of it. Their results there are compared with those of the first assignment. In
 each of ROUNDS rounds every assignment is launched so often that it takes about ROUND microseconds, between two events,
 the order changing. How long the host takes for a launch is kept beside the time: a kernel that takes less says nothing.
 """
