@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether the modelled cost of a function's layouts predicts its time, and whether the chosen ones are the fastest.
 
-    python3 tools/gpu/layout_ranks.py make FOLDER [--llopt PATH] [--only REGEX]       # no GPU; Triton 3.6, ptxas
+    python3 tools/gpu/layout_ranks.py make FOLDER [--llopt PATH] [--also PATH …]       # no GPU; Triton 3.6, ptxas
     python3 tools/gpu/layout_ranks.py simulate FOLDER [--llopt PATH]                  # results only, without a GPU
     python3 tools/gpu/layout_rank_times.py FOLDER --json times.json                   # where the GPU is
     python3 tools/gpu/layout_ranks.py report times.json                               # the tables again
@@ -20,7 +20,9 @@ over the shortest. Kernels whose times are all equal up to noise have no correla
 them stand the correlation without regard to noise, the pairs that the measure orders with those that the model orders
 otherwise, and the time of the assignment that the model takes for the cheapest.
 
-Bars are those of the large size; the small one is for the model's sake. `judge` prices the layouts again with the compiler of today, and asks it for its choice. If that is none of the measured
+The bars are those of the large size; the small one, where memory hides less, is for the model's sake.
+
+`judge` prices the layouts again with the compiler of today, and asks it for its choice. If that is none of the measured
 assignments, the cheapest of them by the model of today stands for it.
 """
 
