@@ -151,7 +151,8 @@ def compare(case, buffers, expected, runs):
         for name, right in expected.items():
             type = buffers.launch.arguments[name].type
             if layout_rank_launches.different(type, found[name], first[name], right):
-                one["wrong"] = one["wrong"] or f"{name}: the results of {buffers.launch.grid} programs differ from the first's"
+                other = f"{name}: the results of {buffers.launch.grid} programs differ from the first's"
+                one["wrong"] = one["wrong"] or other
 
 
 def in_turns(clock, runs):
