@@ -38,6 +38,8 @@ pub struct Stages {
     pub bound: u32,
     /// The resource that determines the bound; `None` if it is the latency of values that the next iteration needs.
     pub limit: Option<String>,
+    /// The resources that an iteration uses, each with the cycles for which it is busy.
+    pub busy: Vec<(String, u32)>,
     /// Buffers for each load.
     pub buffers: u32,
     /// Bytes of all buffers.
@@ -93,6 +95,7 @@ impl From<LoopAccount> for LoopSchedule {
                 interval: pipelined.interval,
                 bound: pipelined.bound,
                 limit: pipelined.limit,
+                busy: pipelined.busy,
                 buffers: pipelined.slots,
                 bytes: pipelined.bytes,
                 copies: pipelined.copies,

@@ -34,6 +34,8 @@ const LATENCY: u32 = 4;
 pub(super) struct Scheduled {
     pub(super) schedule: Schedule,
     pub(super) stages: u32,
+    /// The cycles for which an iteration keeps each pipe busy that it uses.
+    pub(super) busy: Vec<(Pipe, u32)>,
     /// Cycles for which an iteration keeps the matrix units busy.
     pub(super) matrix: u32,
     /// Cycles for which it keeps busy the units with which threads compute: the maximum of the two pipes.
@@ -116,6 +118,8 @@ pub(super) fn schedule<'c: 'a, 'a>(
     let [matrix, plain, special] =
         [Pipe::Matrix, Pipe::Threads, Pipe::Special].map(|pipe| graph.busy(pipe));
     let threads = plain.max(special);
+    let busy = Pipe::ALL.map(|pipe| (pipe, graph.busy(pipe)));
+    let busy = busy.into_iter().filter(|(_, cycles)| *cycles > 0).collect();
     let schedule = graph.schedule();
     let stages = loads.iter().filter_map(|load| {
         let (from, to) = (number(load.operation())?, number(load.reader)?);
@@ -126,6 +130,7 @@ pub(super) fn schedule<'c: 'a, 'a>(
     Scheduled {
         schedule,
         stages,
+        busy,
         matrix,
         threads,
     }
