@@ -68,7 +68,7 @@ mod rewrite;
 pub(crate) mod ring;
 mod running;
 mod slice;
-mod stores;
+pub(crate) mod stores;
 mod waits;
 
 use llopt_dialects::tables::module as launch;

@@ -42,6 +42,7 @@ mod reference;
 mod session;
 mod setting;
 mod source;
+mod tensor_copies;
 mod timing;
 pub mod toolchain;
 
@@ -67,6 +68,7 @@ pub use reference::{ReferenceError, run_reference};
 pub use session::{language_server_main, optimizer_main, with_context};
 pub use setting::{SETTINGS, Setting, SettingError};
 pub use source::Source;
+pub use tensor_copies::{CopiedLoop, NoSuchCopies, TensorCopies};
 pub use timing::Timings;
 
 /// The examples of the guide compile and run.

@@ -20,7 +20,10 @@ use llopt_layout::plan::{Plan, SharedAccess};
 use serde::Serialize;
 
 use crate::contain::contained_within;
-use crate::{Error, Options, Source, Timings, compiler, input, loop_schedules, session};
+use crate::{
+    CopiedLoop, Error, Options, Source, Timings, compiler, input, loop_schedules, session,
+    tensor_copies,
+};
 
 /// All decisions about one kernel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,6 +42,8 @@ pub struct Explanation {
     pub layouts: Option<ChosenLayouts>,
     /// The schedules of loops with products, if the kernel came without layouts.
     pub loops: Vec<LoopSchedule>,
+    /// What became of loops that load factors of products through pointers, if they may become tensor copies.
+    pub copied: Vec<CopiedLoop>,
     /// In the order in which code is emitted.
     pub decisions: Vec<Explained>,
 }
@@ -137,6 +142,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
         compiler::to_layouts(&context, &module, &options, &mut time)?;
         let layouts = ChosenLayouts::take(module.as_operation());
         let loops = loop_schedules::take(module.as_operation());
+        let copied = tensor_copies::take(module.as_operation());
         let llvm = inkwell::context::Context::create();
         let machine = machine::Machine::of(options.target)?;
         let lowered = compiler::to_llvm(&context, &module, &llvm, &machine, &options, &mut time)?;
@@ -148,6 +154,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
             shared_bytes: lowered.metadata.shared,
             layouts,
             loops,
+            copied,
             decisions: lowered.decisions.iter().map(explained).collect(),
         })
     })

@@ -6,7 +6,7 @@ use llopt_codegen::walk::decision::{Gather, Product, Reduction, Scan};
 use llopt_plan::priced::Priced;
 
 use super::{
-    Access, ChosenLayouts, End, Explained, Explanation, Kind, LoopSchedule, Op, PlanJson, Producer,
+    Access, ChosenLayouts, CopiedLoop, End, Explained, Explanation, Kind, LoopSchedule, Op, PlanJson, Producer,
     Width,
 };
 
@@ -28,6 +28,9 @@ impl fmt::Display for Explanation {
         )?;
         if let Some(layouts) = &self.layouts {
             write!(f, "{layouts}")?;
+        }
+        for of in &self.copied {
+            write!(f, "{of}")?;
         }
         for of in &self.loops {
             write!(f, "{of}")?;
@@ -64,6 +67,24 @@ impl fmt::Display for ChosenLayouts {
             )?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for CopiedLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let location = &self.location;
+        if let Some(reason) = &self.reason {
+            return writeln!(f, "Loop ({location}) loads through pointers: {reason}.");
+        }
+        let otherwise = match self.is_rare {
+            true => "the loop as it was is for extreme sizes, and not pipelined",
+            false => "the loop as it was is as fast as before",
+        };
+        writeln!(
+            f,
+            "Loop ({location}) copies the tiles of {} loads, under {} conditions; {otherwise}.",
+            self.loads, self.conditions
+        )
     }
 }
 
