@@ -30,9 +30,9 @@
 //!
 //! # When copies are worth it
 //!
-//! Descriptors are made by the program, before the loop, which takes a microsecond; so the loop must be the
-//! innermost one with products, all factors that it loads must become copies, and the loop as it was must be rare or
-//! as fast as it was before.
+//! All factors that the loop loads must become copies, and the loop as it was must be rare or remain as fast as it was.
+//! A descriptor that the program makes before the loop costs it a microsecond. A launcher makes it once for the whole
+//! grid ([`parameter`]), which is possible if the tensor follows from the arguments of the kernel.
 //!
 //! # Alternative rejected
 //!
@@ -42,6 +42,7 @@
 mod conditions;
 mod exact;
 mod observed;
+mod parameter;
 mod reading;
 mod tile;
 mod version;
@@ -74,8 +75,17 @@ pub static REWRITE: PassSpec = PassSpec {
 };
 
 fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
-    rewrite(module);
+    rewrite(module, Maker::Kernel);
     Ok(())
+}
+
+/// Who makes descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// Each block of the kernel, before the loop.
+    Kernel,
+    /// The launcher, which passes them as parameters that the source does not have.
+    Launcher,
 }
 
 /// The account of a loop with products.
@@ -99,7 +109,7 @@ pub struct Copied {
 }
 
 /// Rewrites the loops of a module with products; answers an account of each that loads through pointers.
-pub fn rewrite(module: OperationRef<'_, '_>) -> Vec<CopyAccount> {
+pub fn rewrite(module: OperationRef<'_, '_>, maker: Maker) -> Vec<CopyAccount> {
     let mut functions = Vec::new();
     module.for_each_op(Walk::PreOrder, |operation| {
         if Control::of(operation) == Control::Function {
@@ -109,16 +119,14 @@ pub fn rewrite(module: OperationRef<'_, '_>) -> Vec<CopyAccount> {
     let mut accounts = Vec::new();
     for function in functions {
         let mut loops = Vec::new();
-        function.for_each_op(Walk::PreOrder, |operation| {
-            loops.extend(For::of(operation))
-        });
+        function.for_each_op(Walk::PreOrder, |operation| loops.extend(For::of(operation)));
         for of in loops {
             let loads = factors(of);
             if loads.is_empty() {
                 continue;
             }
             let location = place(of.operation());
-            let outcome = rewrite_loop(function, of, &loads);
+            let outcome = rewrite_loop(function, of, &loads, maker);
             accounts.push(CopyAccount { location, outcome });
         }
     }
@@ -155,6 +163,7 @@ fn rewrite_loop<'c: 'a, 'a>(
     function: OperationRef<'c, 'a>,
     of: For<'c, 'a>,
     loads: &[tt::LoadOp<'c, 'a>],
+    maker: Maker,
 ) -> Result<Copied, String> {
     let inner = of.operations();
     if inner.iter().any(|operation| is_loop(*operation)) {
@@ -174,16 +183,30 @@ fn rewrite_loop<'c: 'a, 'a>(
     let mut reading = Reading::new(of)?;
     // Rewriting another loop has changed the module.
     let facts = AxisAnalysis::of(function);
-    let mut tiles = Vec::new();
+    let (mut tiles, mut tensors) = (Vec::new(), Vec::new());
     for &load in loads {
-        let tile = read(load, &mut reading, &facts, &stored);
-        tiles.push(tile.map_err(|reason| format!("the load at {}: {reason}", place(load.operation())))?);
+        let tile = read(load, &mut reading, &facts, &stored).and_then(|tile| {
+            let tensor = match maker {
+                Maker::Kernel => None,
+                Maker::Launcher => Some(parameter::tensor_of(&tile, &reading)?),
+            };
+            tensors.push(tensor);
+            Ok(tile)
+        });
+        let place = place(load.operation());
+        tiles.push(tile.map_err(|reason| format!("the load at {place}: {reason}"))?);
     }
     let is_rare = require_whole(&tiles, &mut reading)?;
     let conditions = reading.conditions.all().count();
+    // A parameter is added after all else is known to be possible.
+    let of_tile = tensors.iter().zip(&tiles);
+    let parameters = of_tile
+        .map(|(tensor, tile)| Some(parameter::parameter(function, tensor.as_ref()?, tile)))
+        .collect();
     Version {
         of,
         tiles: &tiles,
+        parameters,
         reading: &reading,
         is_rare,
     }

@@ -60,7 +60,7 @@ pub use llopt_dialects as dialects;
 pub use llopt_plan::request::{ConversionRequest, GatherRequest};
 pub use llopt_sim as sim;
 pub use llopt_target::{ParseTargetError, Target};
-pub use metadata::{Metadata, Resources, TargetMetadata, TensorDescriptor};
+pub use metadata::{ArgumentDescriptor, Metadata, Resources, TargetMetadata, TensorDescriptor};
 pub use options::Options;
 pub use parameter::{Format, Parameter, Pointee, parameters};
 pub use prove::{Obligation, Proof, Verdict, prove};

@@ -11,7 +11,8 @@ use llopt_plan::plans::Plans;
 use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid};
-use llopt_transforms::{descriptor_blocks, pipelining, tensor_copies as copies};
+use llopt_transforms::tensor_copies::{self as copies, Maker};
+use llopt_transforms::{descriptor_blocks, pipelining};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::{Module, OperationRef};
@@ -111,14 +112,16 @@ pub(crate) fn load_through_descriptors(
     module: &Module<'_>,
     options: &Options,
 ) -> Result<(), Error> {
-    if options.tensor_copies == TensorCopies::Off {
-        return Ok(());
-    }
+    let maker = match options.tensor_copies {
+        TensorCopies::Off => return Ok(()),
+        TensorCopies::Kernel => Maker::Kernel,
+        TensorCopies::Launcher => Maker::Launcher,
+    };
     for dialect in copies::REWRITE.dependencies {
         context.get_or_load_dialect(dialect);
     }
     let operation = module.as_operation();
-    let accounts = copies::rewrite(operation);
+    let accounts = copies::rewrite(operation, maker);
     if options.keep_decisions {
         let loops: Vec<CopiedLoop> = accounts.into_iter().map(CopiedLoop::from).collect();
         tensor_copies::write(&loops, operation);

@@ -19,17 +19,20 @@ pub enum TensorCopies {
     Off,
     /// Each block of the kernel, in global scratch memory, which the launcher provides.
     Kernel,
+    /// The launcher, as parameters that the source of the kernel does not have; the metadata says how.
+    Launcher,
 }
 
 impl TensorCopies {
     /// The texts that [`FromStr`] accepts, for a message.
-    pub const EXPECTED: &'static str = "off or kernel";
+    pub const EXPECTED: &'static str = "off, kernel or launcher";
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
             Self::Kernel => "kernel",
+            Self::Launcher => "launcher",
         }
     }
 }
@@ -49,7 +52,7 @@ impl FromStr for TensorCopies {
     type Err = NoSuchCopies;
 
     fn from_str(text: &str) -> Result<Self, NoSuchCopies> {
-        let mut all = [Self::Off, Self::Kernel].into_iter();
+        let mut all = [Self::Off, Self::Kernel, Self::Launcher].into_iter();
         all.find(|copies| copies.name() == text).ok_or(NoSuchCopies)
     }
 }

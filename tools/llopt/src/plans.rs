@@ -16,7 +16,7 @@ pub struct Plans {
     gather_plan: Option<GatherRequest>,
 
     /// Who makes the descriptors with which loads of tiles through pointers become tensor copies, where the GPU
-    /// has them: off or kernel
+    /// has them: off, kernel or launcher
     #[arg(long, value_name = "WHO", default_value = "off")]
     tensor_copies: TensorCopies,
 }

@@ -174,14 +174,8 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
             _ => return Ok(None),
         };
         let (first, added) = match RankedTensor::of(value.r#type()) {
-            None => (
-                self.scalar(self.of.initial()[index])?,
-                self.scalar(added)?,
-            ),
-            Some(_) => (
-                self.tensor(self.of.initial()[index])?,
-                self.tensor(added)?,
-            ),
+            None => (self.scalar(self.of.initial()[index])?, self.scalar(added)?),
+            Some(_) => (self.tensor(self.of.initial()[index])?, self.tensor(added)?),
         };
         let sum = self.advanced(&first, &added)?;
         self.fits(value, &sum)?;
@@ -234,7 +228,11 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
         function: fn(&Exact, &Exact) -> Option<Exact>,
     ) -> Read {
         let mut operands = Vec::new();
-        for operand in value.defining_op().into_iter().flat_map(OperationExt::operand_values) {
+        for operand in value
+            .defining_op()
+            .into_iter()
+            .flat_map(OperationExt::operand_values)
+        {
             operands.push(match shape {
                 [] => self.scalar(operand)?,
                 _ => self.tensor(operand)?,
@@ -347,8 +345,7 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
         if let Some(read) = self.arithmetic(value, &tensor.shape()) {
             return read;
         }
-        self.remainder(value)?
-            .ok_or_else(|| no_polynomial(value))
+        self.remainder(value)?.ok_or_else(|| no_polynomial(value))
     }
 
     /// The operand of an op that moves the elements of a tensor, and the dimension of the result that each of its
@@ -371,10 +368,7 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
         let order = turn.order();
         let place = |dim: usize| order.iter().position(|&of| usize::try_from(of) == Ok(dim));
         let dims: Option<Vec<usize>> = (0..rank).map(place).collect();
-        Some(dims.map_or_else(
-            || Err(no_polynomial(value)),
-            |dims| Ok((turn.src(), dims)),
-        ))
+        Some(dims.map_or_else(|| Err(no_polynomial(value)), |dims| Ok((turn.src(), dims))))
     }
 
     /// A polynomial whose indices are along other dimensions.
@@ -444,10 +438,7 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
     }
 
     /// A tensor of pointers, or a pointer.
-    pub(super) fn addresses(
-        &mut self,
-        value: Value<'c, 'a>,
-    ) -> Result<Addresses<'c, 'a>, String> {
+    pub(super) fn addresses(&mut self, value: Value<'c, 'a>) -> Result<Addresses<'c, 'a>, String> {
         let is_tensor = RankedTensor::of(value.r#type()).is_some();
         if !is_tensor && self.of.is_outside(value) {
             return Ok(Addresses {

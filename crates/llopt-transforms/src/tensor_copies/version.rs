@@ -23,6 +23,8 @@ pub(super) struct Version<'r, 'c, 'a> {
     pub(super) of: For<'c, 'a>,
     pub(super) tiles: &'r [Tile<'c, 'a>],
     pub(super) reading: &'r Reading<'c, 'a>,
+    /// The descriptor of each tile, if it is a parameter.
+    pub(super) parameters: Vec<Option<Value<'c, 'a>>>,
     /// Whether the loop as it was runs only for sizes that no program has, and need not be fast.
     pub(super) is_rare: bool,
 }
@@ -81,6 +83,7 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
         Writer {
             of: self.of,
             tiles: self.tiles,
+            parameters: &self.parameters,
             reading: self.reading,
             rewriter,
         }
@@ -121,6 +124,7 @@ fn loads_of<'c: 'a, 'a>(of: OperationRef<'c, 'a>) -> Vec<tt::LoadOp<'c, 'a>> {
 struct Writer<'r, 'c, 'a> {
     of: For<'c, 'a>,
     tiles: &'r [Tile<'c, 'a>],
+    parameters: &'r [Option<Value<'c, 'a>>],
     reading: &'r Reading<'c, 'a>,
     rewriter: &'r mut Rewriter<'c, 'a>,
 }
@@ -240,9 +244,10 @@ impl<'c: 'a, 'a> Writer<'_, 'c, 'a> {
                 let is_same = other.base == tile.base && other.block() == tile.block();
                 is_same && fields(other) == fields(tile)
             });
-            let descriptor = match same {
-                Some((_, known)) => *known,
-                None => self.descriptor(tile),
+            let descriptor = match (self.parameters[number], same) {
+                (Some(parameter), _) => parameter,
+                (None, Some((_, known))) => *known,
+                (None, None) => self.descriptor(tile),
             };
             made.push((number, descriptor));
         }
@@ -330,7 +335,8 @@ impl<'c: 'a, 'a> Writer<'_, 'c, 'a> {
         if !tile.order.iter().copied().eq(0..rank) {
             // Dimension `order[i]` of the tile is dimension `i` of the block.
             let place = |dim: usize| tile.order.iter().position(|&of| of == dim);
-            let order: Option<Vec<i32>> = (0..rank).map(|dim| place(dim)?.try_into().ok()).collect();
+            let order: Option<Vec<i32>> =
+                (0..rank).map(|dim| place(dim)?.try_into().ok()).collect();
             let order = order.expect("an order has all dimensions");
             let result = load.result().r#type();
             loaded = self.put(tt::TransOp::build(location, result, loaded, &order));

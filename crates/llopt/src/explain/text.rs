@@ -6,8 +6,8 @@ use llopt_codegen::walk::decision::{Gather, Product, Reduction, Scan};
 use llopt_plan::priced::Priced;
 
 use super::{
-    Access, ChosenLayouts, CopiedLoop, End, Explained, Explanation, Kind, LoopSchedule, Op, PlanJson, Producer,
-    Width,
+    Access, ChosenLayouts, CopiedLoop, End, Explained, Explanation, Kind, LoopSchedule, Op,
+    PlanJson, Producer, Width,
 };
 
 impl fmt::Display for Explanation {
