@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 SOURCES = ("ttgir", "ttir")
 SANITIZE = ("error", "warn", "off")
+TENSOR_COPIES = ("off", "kernel", "launcher")
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,13 @@ class Configuration:
     fallback: bool = False
     # Whether the binary is for the simulated machine.
     simulated: bool = False
+    # Who makes the descriptors with which loads of tiles through pointers become tensor copies.
+    tensor_copies: str = "off"
     # Whether each compilation has its own process; the result is the same.
     isolated: bool = field(default=False, repr=False, compare=False)
 
 
-def enable(source=None, *, fallback=False, isolated=False, **keywords):
+def enable(source=None, *, fallback=False, isolated=False, tensor_copies="off", **keywords):
     """Compile every kernel of this process with llopt.
 
     ``source`` (also spelt ``from``, which Python allows only as ``enable(**{"from": "ttir"})``, or ``mode``) says
@@ -34,6 +37,10 @@ def enable(source=None, *, fallback=False, isolated=False, **keywords):
     Triton compiles what llopt does not support, with one warning that names op and kernel; otherwise that raises
     :class:`~triton_llopt.UnsupportedError`. With ``isolated=True`` each compilation runs in its own process, with a
     budget of memory, and a crash there is an :class:`~triton_llopt.InternalError`.
+
+    ``tensor_copies`` says who makes the descriptors with which loads of tiles through pointers become tensor copies
+    where the GPU has them: ``"launcher"``, or ``"kernel"``, in scratch memory; ``"off"`` leaves them as they are.
+    It applies to kernels that are passed as TTIR.
 
     Kernels that were compiled before are compiled again at their next launch; :func:`disable` restores Triton's.
     Triton's cache on disk keeps both apart.
@@ -50,10 +57,12 @@ def enable(source=None, *, fallback=False, isolated=False, **keywords):
     chosen = given.pop() if given else "ttgir"
     if chosen not in SOURCES:
         raise ValueError(f"llopt takes over from {' or '.join(SOURCES)}, not from '{chosen}'")
+    if tensor_copies not in TENSOR_COPIES:
+        raise ValueError(f"tensor_copies is one of {', '.join(TENSOR_COPIES)}, not '{tensor_copies}'")
     from triton_llopt import routing
 
     simulated = routing.configuration is not None and routing.configuration.simulated
-    routing.install(Configuration(chosen, fallback, simulated, isolated))
+    routing.install(Configuration(chosen, fallback, simulated, tensor_copies, isolated))
 
 
 def disable():
@@ -107,7 +116,8 @@ def obey_environment():
     """Apply the environment variables; called when Triton first searches for a backend.
 
     ``TRITON_LLOPT=ttgir`` (or ``ttir``) enables llopt, ``TRITON_LLOPT_FALLBACK=1`` with fallback,
-    ``TRITON_LLOPT_ISOLATED=1`` in separate processes.
+    ``TRITON_LLOPT_ISOLATED=1`` in separate processes, ``TRITON_LLOPT_TENSOR_COPIES=launcher`` (or ``kernel``) with
+    tensor copies for loads of tiles.
     """
     source = os.environ.get("TRITON_LLOPT", "")
     if source in ("", "0"):
@@ -118,4 +128,5 @@ def obey_environment():
 
     if routing.configuration is None:
         asked = lambda name: os.environ.get(f"TRITON_LLOPT_{name}", "0") not in ("", "0")  # noqa: E731
-        enable(source, fallback=asked("FALLBACK"), isolated=asked("ISOLATED"))
+        copies = os.environ.get("TRITON_LLOPT_TENSOR_COPIES") or "off"
+        enable(source, fallback=asked("FALLBACK"), isolated=asked("ISOLATED"), tensor_copies=copies)
