@@ -227,6 +227,9 @@ fn read<'c: 'a, 'a>(
     facts: &AxisAnalysis,
     stored: &[Option<Value<'c, 'a>>],
 ) -> Result<Tile<'c, 'a>, String> {
+    if load.is_volatile() {
+        return Err("it is volatile".to_owned());
+    }
     if stores::may_meet(stores::parameter(load.ptr()), stored) {
         return Err("the kernel stores to the memory that it loads from".to_owned());
     }

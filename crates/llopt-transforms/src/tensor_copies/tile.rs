@@ -79,9 +79,6 @@ impl<'c: 'a, 'a> Tile<'c, 'a> {
         facts: &AxisAnalysis,
     ) -> Result<Self, String> {
         let tensor = RankedTensor::of(load.result().r#type()).ok_or("it loads a number")?;
-        if load.is_volatile() {
-            return Err("it is volatile".to_owned());
-        }
         let addresses = reading.addresses(load.ptr())?;
         let mut partial = Partial::of(&addresses.offset, tensor.rank(), reading)?;
         if let Some(mask) = load.mask() {
