@@ -29,6 +29,7 @@ pub mod products;
 mod program;
 pub mod reorder;
 pub mod scaled_dot;
+pub mod tensor_copies;
 mod tile_addresses;
 pub mod warp_groups;
 pub mod widened_products;
@@ -70,6 +71,7 @@ pub static PASSES: &[&PassSpec] = &[
     &pipelining::PIPELINE,
     &scaled_dot::REWRITE,
     &products::COMPLETE,
+    &tensor_copies::REWRITE,
     &warp_groups::ALLOCATE,
     &widened_products::REWRITE,
 ];

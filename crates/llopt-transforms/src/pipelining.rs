@@ -72,7 +72,7 @@ mod rewrite;
 pub(crate) mod ring;
 mod running;
 mod slice;
-mod stores;
+pub(crate) mod stores;
 mod streams;
 mod waits;
 mod warps;

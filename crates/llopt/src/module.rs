@@ -11,6 +11,7 @@ use llopt_plan::plans::Plans;
 use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid, Unrelated};
+use llopt_transforms::tensor_copies::{self as copies, Maker};
 use llopt_transforms::{descriptor_blocks, pipelining};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
@@ -18,6 +19,7 @@ use melior::ir::{Module, OperationRef};
 
 use crate::chosen_layouts::ChosenLayouts;
 use crate::loop_schedules::{self, LoopSchedule};
+use crate::tensor_copies::{self, CopiedLoop, TensorCopies};
 use crate::{
     Artifact, ArtifactKind, Compilation, Diagnostic, Error, Metadata, Options, Source, Timings,
 };
@@ -104,6 +106,32 @@ pub(crate) fn pipeline_loops(
     if options.keep_decisions {
         let schedules: Vec<LoopSchedule> = accounts.into_iter().map(LoopSchedule::from).collect();
         loop_schedules::write(&schedules, operation);
+    }
+    Ok(())
+}
+
+/// Loads tiles through descriptors instead of pointers, if the options ask for it.
+///
+/// # Errors
+/// None: loops that cannot do so remain as they are.
+pub(crate) fn load_through_descriptors(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    let maker = match options.tensor_copies {
+        TensorCopies::Off => return Ok(()),
+        TensorCopies::Kernel => Maker::Kernel,
+        TensorCopies::Launcher => Maker::Launcher,
+    };
+    for dialect in copies::REWRITE.dependencies {
+        context.get_or_load_dialect(dialect);
+    }
+    let operation = module.as_operation();
+    let accounts = copies::rewrite(operation, maker);
+    if options.keep_decisions {
+        let loops: Vec<CopiedLoop> = accounts.into_iter().map(CopiedLoop::from).collect();
+        tensor_copies::write(&loops, operation);
     }
     Ok(())
 }

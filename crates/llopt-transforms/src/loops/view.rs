@@ -220,7 +220,7 @@ impl<'c: 'a, 'a> If<'c, 'a> {
 
     /// Inserts a conditional whose blocks are built by the closures, which return its values. The rewriter is after
     /// it then. Without values there is no second block.
-    pub(super) fn build(
+    pub(crate) fn build(
         rewriter: &mut Rewriter<'c, 'a>,
         location: Location<'c>,
         condition: Value<'c, 'a>,

@@ -53,7 +53,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         if products.is_empty() {
             return Err("its products are in branches".to_owned());
         }
-        let stored = stored_to(of);
+        let stored = stored_to(of.operation());
         let mut chosen: Vec<Load> = Vec::new();
         for operation in loads::of_products(of, &products) {
             let load = Load::of(of, operation, facts, plans).and_then(|load| {

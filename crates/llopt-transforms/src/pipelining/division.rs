@@ -115,7 +115,7 @@ pub(super) fn divide<'c: 'a, 'a>(
         return Err("there is no loop".to_owned());
     };
     // The copies of later iterations overlap with all of the loops.
-    let roots = stored_to(root)?;
+    let roots = stored_to(root.operation())?;
     let meets = |load: &Load<'c, 'a>| may_meet(parameter(load.address()), &roots);
     if candidate.loads.iter().any(meets) {
         return Err("a loop around it may store to what it loads from".to_owned());

@@ -58,7 +58,7 @@ const STAGES: usize = 2;
 
 /// The loads of a body that can be an iteration ahead.
 fn loads<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<LoadOp<'c, 'a>> {
-    let Ok(stored) = stored_to(of) else {
+    let Ok(stored) = stored_to(of.operation()) else {
         return Vec::new();
     };
     let operations = of.operations().into_iter();

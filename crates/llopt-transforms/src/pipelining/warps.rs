@@ -176,7 +176,9 @@ pub(super) fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 
         let size = words(value, plans);
         let last = value.users().map(place).max();
         if let Some(last) = last.filter(|_| size > 0) {
-            live[first..last.max(first)].iter_mut().for_each(|sum| *sum += size);
+            live[first..last.max(first)]
+                .iter_mut()
+                .for_each(|sum| *sum += size);
         }
     }
     live.into_iter().max().unwrap_or(0)

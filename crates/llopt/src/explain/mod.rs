@@ -21,7 +21,10 @@ use llopt_layout::plan::{Plan, SharedAccess};
 use serde::Serialize;
 
 use crate::contain::contained_within;
-use crate::{Error, Options, Source, Timings, compiler, input, loop_schedules, session};
+use crate::{
+    CopiedLoop, Error, Options, Source, Timings, compiler, input, loop_schedules, session,
+    tensor_copies,
+};
 
 /// All decisions about one kernel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,6 +45,8 @@ pub struct Explanation {
     pub written: Option<WrittenLayouts>,
     /// The schedules of loops with products, if the kernel came without layouts.
     pub loops: Vec<LoopSchedule>,
+    /// What became of loops that load factors of products through pointers, if they may become tensor copies.
+    pub copied: Vec<CopiedLoop>,
     /// In the order in which code is emitted.
     pub decisions: Vec<Explained>,
 }
@@ -141,6 +146,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
         let layouts = ChosenLayouts::take(module.as_operation());
         let written = WrittenLayouts::of(module.as_operation(), &options).ok();
         let loops = loop_schedules::take(module.as_operation());
+        let copied = tensor_copies::take(module.as_operation());
         let llvm = inkwell::context::Context::create();
         let machine = machine::Machine::of(options.target)?;
         let lowered = compiler::to_llvm(&context, &module, &llvm, &machine, &options, &mut time)?;
@@ -153,6 +159,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
             layouts,
             written,
             loops,
+            copied,
             decisions: lowered.decisions.iter().map(explained).collect(),
         })
     })

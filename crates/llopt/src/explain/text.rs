@@ -6,8 +6,8 @@ use llopt_codegen::walk::decision::{Gather, Product, Reduction, Scan};
 use llopt_plan::priced::Priced;
 
 use super::{
-    Access, ChosenLayouts, End, Explained, Explanation, Kind, LoopSchedule, Op, PlanJson, Producer,
-    Width,
+    Access, ChosenLayouts, CopiedLoop, End, Explained, Explanation, Kind, LoopSchedule, Op,
+    PlanJson, Producer, Width,
 };
 
 impl fmt::Display for Explanation {
@@ -34,6 +34,9 @@ impl fmt::Display for Explanation {
                 "The layouts that it has cost {:.0} cycles.",
                 written.cost
             )?;
+        }
+        for of in &self.copied {
+            write!(f, "{of}")?;
         }
         for of in &self.loops {
             write!(f, "{of}")?;
@@ -70,6 +73,24 @@ impl fmt::Display for ChosenLayouts {
             )?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for CopiedLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let location = &self.location;
+        if let Some(reason) = &self.reason {
+            return writeln!(f, "Loop ({location}) loads through pointers: {reason}.");
+        }
+        let otherwise = match self.is_rare {
+            true => "the loop as it was is for extreme sizes, and not pipelined",
+            false => "the loop as it was is as fast as before",
+        };
+        writeln!(
+            f,
+            "Loop ({location}) copies the tiles of {} loads, under {} conditions; {otherwise}.",
+            self.loads, self.conditions
+        )
     }
 }
 

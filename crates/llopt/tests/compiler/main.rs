@@ -17,4 +17,5 @@ mod loops;
 mod narrow_codes;
 mod reuse;
 mod scaled_products;
+mod tensor_copies;
 mod warp_groups;

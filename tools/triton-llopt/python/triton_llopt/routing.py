@@ -27,7 +27,7 @@ from triton.backends.compiler import Language
 from triton.backends.nvidia import compiler as _nvidia
 from triton.runtime import jit as _jit
 
-from triton_llopt import _llopt
+from triton_llopt import _llopt, argument_tensors
 from triton_llopt.errors import FallbackWarning, LloptError, UnsupportedError
 
 # The information for launchers that only the compiler of the code has. Everything else in
@@ -120,6 +120,7 @@ class _Stages:
             keywords = {name: getattr(self.options, name, None) for name in options}
             if self.configuration.chooses_warps:
                 keywords["num_warps"] = 0
+            keywords["tensor_copies"] = self.configuration.tensor_copies
         text = str(source)
         try:
             compiled = self.compiler()(
@@ -152,6 +153,7 @@ class _Stages:
         metadata.update({key: found[key] for key in _COMPILED})
         if form == "ttir":
             metadata["tensordesc_meta"] = found["tensordesc_meta"]
+            metadata["argument_tensors"] = found.get("argument_tensors", [])
         self.texts = {form: compiled.text(form) for form in forms}
         self.compiled = True
         return True
@@ -230,6 +232,10 @@ def _wrap_key():
     return undo
 
 
+def _kernels_make_descriptors():
+    return configuration is not None and configuration.tensor_copies == "kernel"
+
+
 _undo = []
 
 
@@ -240,6 +246,7 @@ def install(wanted):
         raise ImportError(f"triton_llopt needs Triton 3.6, not {triton.__version__}")
     if not _undo:
         _undo.extend([_wrap(_nvidia.CUDABackend), _wrap(_amd.HIPBackend), _wrap_key()])
+        _undo.append(argument_tensors.install(_kernels_make_descriptors))
     configuration = wanted
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 SOURCES = ("ttgir", "ttir")
 SANITIZE = ("error", "warn", "off")
+TENSOR_COPIES = ("off", "kernel", "launcher")
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,13 @@ class Configuration:
     simulated: bool = False
     # Whether llopt chooses the number of warps of kernels from TTIR, whatever the launch asks for.
     chooses_warps: bool = False
+    # Who makes the descriptors with which loads of tiles through pointers become tensor copies.
+    tensor_copies: str = "off"
     # Whether each compilation has its own process; the result is the same.
     isolated: bool = field(default=False, repr=False, compare=False)
 
 
-def enable(source=None, *, fallback=False, isolated=False, num_warps=None, **keywords):
+def enable(source=None, *, fallback=False, isolated=False, num_warps=None, tensor_copies="off", **keywords):
     """Compile every kernel of this process with llopt.
 
     ``source`` (also spelt ``from``, which Python allows only as ``enable(**{"from": "ttir"})``, or ``mode``) says
@@ -38,6 +41,10 @@ def enable(source=None, *, fallback=False, isolated=False, num_warps=None, **key
     budget of memory, and a crash there is an :class:`~triton_llopt.InternalError`. With ``num_warps="auto"`` kernels
     from TTIR get as many warps as llopt's model of their loops with products predicts to be fastest, instead of the
     number that the launch asks for.
+
+    ``tensor_copies`` says who makes the descriptors with which loads of tiles through pointers become tensor copies
+    where the GPU has them: ``"launcher"``, or ``"kernel"``, in scratch memory; ``"off"`` leaves them as they are.
+    It applies to kernels that are passed as TTIR.
 
     Kernels that were compiled before are compiled again at their next launch; :func:`disable` restores Triton's.
     Triton's cache on disk keeps both apart.
@@ -56,10 +63,21 @@ def enable(source=None, *, fallback=False, isolated=False, num_warps=None, **key
         raise ValueError(f"llopt takes over from {' or '.join(SOURCES)}, not from '{chosen}'")
     if num_warps not in (None, "auto"):
         raise ValueError(f"num_warps is 'auto' or None, not {num_warps!r}")
+    if tensor_copies not in TENSOR_COPIES:
+        raise ValueError(f"tensor_copies is one of {', '.join(TENSOR_COPIES)}, not '{tensor_copies}'")
     from triton_llopt import routing
 
     simulated = routing.configuration is not None and routing.configuration.simulated
-    routing.install(Configuration(chosen, fallback, simulated, num_warps == "auto", isolated))
+    routing.install(
+        Configuration(
+            chosen,
+            fallback,
+            simulated,
+            chooses_warps=num_warps == "auto",
+            tensor_copies=tensor_copies,
+            isolated=isolated,
+        )
+    )
 
 
 def disable():
@@ -113,7 +131,8 @@ def obey_environment():
     """Apply the environment variables; called when Triton first searches for a backend.
 
     ``TRITON_LLOPT=ttgir`` (or ``ttir``) enables llopt, ``TRITON_LLOPT_FALLBACK=1`` with fallback,
-    ``TRITON_LLOPT_ISOLATED=1`` in separate processes, ``TRITON_LLOPT_NUM_WARPS=auto`` with the number of warps chosen.
+    ``TRITON_LLOPT_ISOLATED=1`` in separate processes, ``TRITON_LLOPT_NUM_WARPS=auto`` with the number of warps chosen,
+    ``TRITON_LLOPT_TENSOR_COPIES=launcher`` (or ``kernel``) with tensor copies for loads of tiles.
     """
     source = os.environ.get("TRITON_LLOPT", "")
     if source in ("", "0"):
@@ -124,5 +143,11 @@ def obey_environment():
 
     if routing.configuration is None:
         asked = lambda name: os.environ.get(f"TRITON_LLOPT_{name}", "0") not in ("", "0")  # noqa: E731
-        warps = os.environ.get("TRITON_LLOPT_NUM_WARPS") or None
-        enable(source, fallback=asked("FALLBACK"), isolated=asked("ISOLATED"), num_warps=warps)
+        given = lambda name: os.environ.get(f"TRITON_LLOPT_{name}") or None  # noqa: E731
+        enable(
+            source,
+            fallback=asked("FALLBACK"),
+            isolated=asked("ISOLATED"),
+            num_warps=given("NUM_WARPS"),
+            tensor_copies=given("TENSOR_COPIES") or "off",
+        )
