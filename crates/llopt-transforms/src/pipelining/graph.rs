@@ -130,7 +130,11 @@ pub(super) fn schedule<'c: 'a, 'a>(
     });
     let stages = stages.max().unwrap_or(1);
     let line = u64::from(memory.line_bytes);
-    let lines = loads.iter().map(|load| load.bytes.div_ceil(load.run.clamp(1, line)));
+    // What goes through registers also goes through the first-level cache, which keeps lines for later iterations.
+    let lines = loads.iter().map(|load| {
+        let run = if load.is_copied() { load.run } else { line };
+        load.bytes.div_ceil(run.clamp(1, line))
+    });
     Scheduled {
         schedule,
         stages,

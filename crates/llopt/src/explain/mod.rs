@@ -10,7 +10,7 @@ mod predicted;
 mod text;
 
 pub use plan::PlanJson;
-use predicted::{Iteration, Rates};
+use predicted::Iteration;
 pub use predicted::Prediction;
 
 pub use crate::chosen_layouts::{ChosenLayouts, Left, Op};
@@ -191,7 +191,7 @@ fn predict(
     if with_products.len() != emitted.len() {
         return Ok(());
     }
-    let rates = Rates::of(&lowered.decisions);
+    let wavefronts = predicted::wavefronts(&lowered.decisions);
     for (of, emitted) in with_products.into_iter().zip(emitted) {
         let Some(stages) = &of.pipeline else { continue };
         let iteration = Iteration {
@@ -201,7 +201,7 @@ fn predict(
             warps,
             all_warps: lowered.metadata.num_warps,
             shared: lowered.metadata.shared,
-            rates,
+            wavefronts,
         };
         of.predicted = iteration.predicted();
     }
