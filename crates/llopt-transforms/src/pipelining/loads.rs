@@ -149,7 +149,10 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
             source: Source::Bulk(bulk),
             reads,
             bytes: bytes_of(&slot.shape, slot.element),
-            run: bytes_of(&slot.shape[slot.shape.len().saturating_sub(1)..], slot.element),
+            run: bytes_of(
+                &slot.shape[slot.shape.len().saturating_sub(1)..],
+                slot.element,
+            ),
             slot,
             reader: reader.ok_or("nothing of the loop reads it")?,
             width: 1,
@@ -267,7 +270,9 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         let bytes = bytes_of(&slot.shape, slot.element);
         let reader = first_reader(of, &reads, result, &[]).ok_or("nothing of the loop reads it")?;
         let runs = facts.facts(load.ptr()).dims.into_iter();
-        let along = runs.zip(&slot.shape).max_by_key(|(dim, _)| dim.contiguity.get());
+        let along = runs
+            .zip(&slot.shape)
+            .max_by_key(|(dim, _)| dim.contiguity.get());
         let run = along.filter(|(dim, _)| dim.contiguity.get() > 1);
         let run = run.map_or(1, |(_, extent)| *extent);
         Ok(Self {

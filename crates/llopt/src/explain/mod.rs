@@ -27,7 +27,9 @@ use llopt_layout::plan::{Plan, SharedAccess};
 use serde::Serialize;
 
 use crate::contain::contained_within;
-use crate::{ArtifactKind, Error, Options, Source, Timings, compiler, input, loop_schedules, module, session};
+use crate::{
+    ArtifactKind, Error, Options, Source, Timings, compiler, input, loop_schedules, module, session,
+};
 
 /// All decisions about one kernel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -151,7 +153,9 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
         let machine = machine::Machine::of(options.target)?;
         let lowered = compiler::to_llvm(&context, &module, &llvm, &machine, &options, &mut time)?;
         let products = module::num_warps(&module, &options);
-        predict(&mut loops, &lowered, &machine, products, &options, &mut time)?;
+        predict(
+            &mut loops, &lowered, &machine, products, &options, &mut time,
+        )?;
         Ok(Explanation {
             target: options.target.to_string(),
             kernel: lowered.metadata.name.clone(),

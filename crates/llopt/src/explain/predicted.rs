@@ -150,10 +150,16 @@ impl Iteration<'_> {
         }
         let threads = self.all_warps * self.target.warp_size();
         let registers = self.emitted.live.min(REGISTERS);
-        let blocks = self.target.resident_blocks(threads, registers, u64::from(self.shared));
+        let blocks = self
+            .target
+            .resident_blocks(threads, registers, u64::from(self.shared));
         let blocks = blocks.min(MOST_BLOCKS);
         let shares = (1..=MOST_BLOCKS).map(|blocks| {
-            [self.worked(f64::from(blocks)), self.memory(f64::from(blocks))].map(whole)
+            [
+                self.worked(f64::from(blocks)),
+                self.memory(f64::from(blocks)),
+            ]
+            .map(whole)
         });
         let shares: Vec<[u32; 2]> = shares.collect();
         let [work, memory] = shares[blocks as usize - 1].map(f64::from);
@@ -174,7 +180,11 @@ impl Iteration<'_> {
     fn work(&self) -> Work {
         let of = &self.emitted;
         // A few conversions belong to addresses of factors.
-        let converts = if of.conversions > 4 { of.conversions } else { 0 };
+        let converts = if of.conversions > 4 {
+            of.conversions
+        } else {
+            0
+        };
         if of.warp_products > 0 {
             Work::Waits
         } else if of.arithmetic + of.special + converts <= FEW {
@@ -308,7 +318,11 @@ impl Iteration<'_> {
 
     /// The terms that are not zero.
     fn terms(&self, blocks: f64) -> Vec<(String, u32)> {
-        let through = if self.emitted.loads > 0 { THROUGH / blocks } else { 0.0 };
+        let through = if self.emitted.loads > 0 {
+            THROUGH / blocks
+        } else {
+            0.0
+        };
         let all = [
             ("matrix units", self.matrix()),
             ("issue", self.issue()),

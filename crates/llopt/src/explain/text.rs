@@ -29,7 +29,11 @@ impl fmt::Display for Explanation {
         if let Some(layouts) = &self.layouts {
             write!(f, "{layouts}")?;
         } else if let Some(written) = &self.written {
-            writeln!(f, "The layouts that it has cost {:.0} cycles.", written.cost)?;
+            writeln!(
+                f,
+                "The layouts that it has cost {:.0} cycles.",
+                written.cost
+            )?;
         }
         for of in &self.loops {
             write!(f, "{of}")?;
