@@ -41,6 +41,7 @@
 //! names' SHA-256 begins with an even byte. `docs/performance.md` says how well it predicts the other half.
 
 use llopt_codegen::walk::decision::{Choice, Decision};
+use llopt_plan::schedule::Pipe;
 use llopt_target::{Feature, Target};
 use serde::{Deserialize, Serialize};
 
@@ -295,9 +296,10 @@ impl Iteration<'_> {
     }
 
     fn filling(&self, blocks: f64) -> f64 {
+        let global = Pipe::Global.to_string();
         let busy = self.stages.busy.iter();
         let transfer: u32 = busy
-            .filter(|(pipe, _)| pipe == "global memory")
+            .filter(|(pipe, _)| *pipe == global)
             .map(|(_, cycles)| cycles)
             .sum();
         match self.stages.stages {

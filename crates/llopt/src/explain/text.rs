@@ -79,7 +79,7 @@ impl fmt::Display for Prediction {
         let Self { cycles, blocks, .. } = self;
         write!(
             f,
-            "  predicted  an iteration takes about {cycles} cycles, a share of {blocks} resident blocks:"
+            "  predicted  an iteration takes about {cycles} cycles, the share of each of {blocks} resident blocks:"
         )?;
         for (number, (name, cycles)) in self.terms.iter().enumerate() {
             let separator = if number > 0 { "," } else { "" };
