@@ -236,9 +236,9 @@ impl EmittedLoop {
     }
 }
 
-/// Cycles for which a product of four warps keeps the matrix units busy: half a cycle for each column, and more if there
-/// are so few that reads of shared memory are exposed (as measured on an H100 for 8, 16, 32 and 64 columns: 18.9, 20.7,
-/// 24.7, 32.8).
+/// Cycles for which a product of four warps keeps the matrix units busy: half a cycle for each column, and more if
+/// there are so few that reads of shared memory are exposed (as measured on an H100 for 8, 16, 32 and 64 columns: 18.9,
+/// 20.7, 24.7, 32.8).
 fn group_cycles(shape: &str) -> f64 {
     let columns = shape.split('.').find_map(|part| {
         let (_, columns) = part.strip_prefix('m')?.split_once('n')?;

@@ -112,8 +112,8 @@ pub(super) struct Iteration<'a> {
     pub(super) wavefronts: [f64; 2],
 }
 
-/// Wavefronts of an access of a warp to shared memory, except asynchronous copies, by the decisions of code generation: a
-/// load and a store.
+/// Wavefronts of an access of a warp to shared memory, except asynchronous copies, by the decisions of code generation:
+/// a load and a store.
 pub(super) fn wavefronts(decisions: &[Decision]) -> [f64; 2] {
     let mut accesses = [(0, 0); 2];
     for decision in decisions {
