@@ -34,6 +34,12 @@ pub(crate) fn parse<'c>(context: &'c Context, source: &Source) -> Result<Module<
     })
 }
 
+/// Warps of a block that the module is laid out for, without those that only issue copies.
+pub(crate) fn num_warps(module: &Module<'_>, options: &Options) -> u32 {
+    let own = number(module.as_operation(), launch::NUM_WARPS).or(options.num_warps);
+    own.unwrap_or(4)
+}
+
 /// Whether the module specifies the number of warps of its layouts.
 pub(crate) fn has_layouts(module: &Module<'_>) -> bool {
     number(module.as_operation(), launch::NUM_WARPS).is_some()

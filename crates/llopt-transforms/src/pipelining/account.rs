@@ -35,6 +35,8 @@ pub struct Pipelined {
     pub limit: Option<String>,
     /// The pipes that an iteration uses, and the cycles for which it keeps each of them busy.
     pub busy: Vec<(String, u32)>,
+    /// Lines of global memory that an iteration requests.
+    pub lines: u32,
     /// Buffers of each ring.
     pub slots: u32,
     /// Bytes of all rings.
@@ -68,6 +70,7 @@ impl Pipelined {
                 .iter()
                 .map(|(pipe, cycles)| (pipe.to_string(), *cycles))
                 .collect(),
+            lines: scheduled.lines,
             slots: 0,
             bytes: 0,
             copies: 0,

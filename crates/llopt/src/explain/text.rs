@@ -7,7 +7,7 @@ use llopt_plan::priced::Priced;
 
 use super::{
     Access, ChosenLayouts, CopiedLoop, End, Explained, Explanation, Kind, LoopSchedule, Op,
-    PlanJson, Producer, Width,
+    PlanJson, Prediction, Producer, Width,
 };
 
 impl fmt::Display for Explanation {
@@ -94,6 +94,22 @@ impl fmt::Display for CopiedLoop {
     }
 }
 
+impl fmt::Display for Prediction {
+    /// The time, and what it consists of.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cycles, blocks, .. } = self;
+        write!(
+            f,
+            "  predicted  an iteration takes about {cycles} cycles, the share of each of {blocks} resident blocks:"
+        )?;
+        for (number, (name, cycles)) in self.terms.iter().enumerate() {
+            let separator = if number > 0 { "," } else { "" };
+            write!(f, "{separator} {name} {cycles}")?;
+        }
+        writeln!(f)
+    }
+}
+
 impl fmt::Display for LoopSchedule {
     /// How the loop is pipelined or why it is not, and a line for each load that is not pipelined.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,6 +137,9 @@ impl fmt::Display for LoopSchedule {
                     limit.unwrap_or("results that the next iteration needs"),
                     of.needed
                 )?;
+                if let Some(predicted) = &self.predicted {
+                    write!(f, "{predicted}")?;
+                }
                 if of.product_ahead == Some(true) {
                     writeln!(
                         f,
