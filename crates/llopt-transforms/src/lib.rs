@@ -29,6 +29,7 @@ pub mod products;
 mod program;
 pub mod reorder;
 pub mod scaled_dot;
+pub mod split_k;
 mod tile_addresses;
 pub mod warp_groups;
 pub mod widened_products;
@@ -69,6 +70,7 @@ pub static PASSES: &[&PassSpec] = &[
     &reorder::REORDER_AMD,
     &pipelining::PIPELINE,
     &scaled_dot::REWRITE,
+    &split_k::SPLIT,
     &products::COMPLETE,
     &warp_groups::ALLOCATE,
     &widened_products::REWRITE,

@@ -85,7 +85,7 @@ use crate::loops::view::{For, is_loop};
 use crate::products::is_product;
 pub use account::{LoopAccount, Pipelined, Producer};
 
-use account::place;
+pub(crate) use account::place;
 use candidate::Candidate;
 use division::{Request, divide};
 

@@ -32,6 +32,7 @@ pub mod explain;
 mod input;
 pub mod isolation;
 mod loop_schedules;
+mod shared_loops;
 mod metadata;
 mod module;
 mod options;

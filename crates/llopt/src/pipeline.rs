@@ -23,7 +23,7 @@ use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, descriptor_blocks, descriptor_objects,
     descriptor_to_copy, descriptor_to_pointer, early_loads, f32_dot, late_operands, layouts,
-    legalize, loops, ownership, pipelining, products, scaled_dot, warp_groups, widened_products,
+    legalize, loops, ownership, pipelining, products, scaled_dot, split_k, warp_groups, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -132,6 +132,8 @@ enum Condition {
     Has(Feature),
     /// Clusters have more than one block.
     Clusters,
+    /// Blocks of a cluster share loops of products.
+    SharedLoops,
     /// Layouts are checked.
     VerifiesLayouts,
 }
@@ -141,6 +143,7 @@ impl Condition {
         match self {
             Self::Has(feature) => options.target.has(feature),
             Self::Clusters => options.num_ctas.unwrap_or(1) > 1,
+            Self::SharedLoops => options.split_k > 1,
             Self::VerifiesLayouts => options.verify_layouts,
         }
     }
@@ -149,6 +152,7 @@ impl Condition {
         match self {
             Self::Has(feature) => format!("`{}`", feature.name()),
             Self::Clusters => "several blocks per cluster".to_owned(),
+            Self::SharedLoops => "`split_k`".to_owned(),
             Self::VerifiesLayouts => "`verify_layouts`".to_owned(),
         }
     }
@@ -275,6 +279,18 @@ const STEPS: &[Step] = {
         Step::new(Tiles, "simplify", Work::Pass(&block_pointers::REWRITE))
             .requires(&[P::Structured, P::Inlined]),
         Step::new(Tiles, "simplify", CSE),
+        // Block pointers and descriptors that are made are addresses now; copies and layouts follow.
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Call(
+                split_k::SPLIT.argument,
+                split_k::SPLIT.description,
+                module::share_loops,
+            ),
+        )
+        .when(&[Condition::SharedLoops])
+        .requires(&[P::Structured, P::Inlined]),
         Step::new(Tiles, "simplify", Work::Pass(&loops::FLATTEN)).requires(&[P::Structured]),
         Step::new(Tiles, "simplify", Work::Pass(&loops::UNROLL)).requires(&[P::Structured]),
         Step::new(

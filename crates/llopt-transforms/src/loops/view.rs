@@ -57,7 +57,7 @@ impl<'c: 'a, 'a> For<'c, 'a> {
     }
 
     /// Sets one of the bounds: 0 for the lower, 1 for the upper, 2 for the step.
-    pub(super) fn set_bound(self, index: usize, value: Value<'c, 'a>) {
+    pub(crate) fn set_bound(self, index: usize, value: Value<'c, 'a>) {
         self.operation.set_operand_value(index, value);
     }
 
@@ -220,7 +220,7 @@ impl<'c: 'a, 'a> If<'c, 'a> {
 
     /// Inserts a conditional whose blocks are built by the closures, which return its values. The rewriter is after
     /// it then. Without values there is no second block.
-    pub(super) fn build(
+    pub(crate) fn build(
         rewriter: &mut Rewriter<'c, 'a>,
         location: Location<'c>,
         condition: Value<'c, 'a>,

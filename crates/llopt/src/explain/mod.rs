@@ -11,6 +11,7 @@ pub use plan::PlanJson;
 
 pub use crate::chosen_layouts::{ChosenLayouts, Left, Op};
 pub use crate::loop_schedules::{LateLoad, LoopSchedule, Producer, Stages};
+pub use crate::shared_loops::SharedLoop;
 
 use llopt_codegen::llvm::machine;
 use llopt_codegen::walk::decision::{
@@ -20,7 +21,9 @@ use llopt_layout::plan::{Plan, SharedAccess};
 use serde::Serialize;
 
 use crate::contain::contained_within;
-use crate::{Error, Options, Source, Timings, compiler, input, loop_schedules, session};
+use crate::{
+    Error, Options, Source, Timings, compiler, input, loop_schedules, session, shared_loops,
+};
 
 /// All decisions about one kernel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,6 +40,8 @@ pub struct Explanation {
     pub shared_bytes: u32,
     /// The cost of the layouts, if llopt chose them.
     pub layouts: Option<ChosenLayouts>,
+    /// The loops of products that blocks should share, if the options say so.
+    pub shared_loops: Vec<SharedLoop>,
     /// The schedules of loops with products, if the kernel came without layouts.
     pub loops: Vec<LoopSchedule>,
     /// In the order in which code is emitted.
@@ -136,6 +141,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
         let module = input::read(&context, &source, &options)?;
         compiler::to_layouts(&context, &module, &options, &mut time)?;
         let layouts = ChosenLayouts::take(module.as_operation());
+        let shared_loops = shared_loops::take(module.as_operation());
         let loops = loop_schedules::take(module.as_operation());
         let llvm = inkwell::context::Context::create();
         let machine = machine::Machine::of(options.target)?;
@@ -147,6 +153,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
             warp_size: lowered.metadata.warp_size,
             shared_bytes: lowered.metadata.shared,
             layouts,
+            shared_loops,
             loops,
             decisions: lowered.decisions.iter().map(explained).collect(),
         })

@@ -1,0 +1,62 @@
+//! The loops of products that the blocks of a cluster share, as they pass through the pipeline.
+
+use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
+use llopt_transforms::split_k::{Rest, SplitAccount};
+use melior::ir::OperationRef;
+use serde::{Deserialize, Serialize};
+
+/// The attribute of the module that contains them.
+const ATTRIBUTE: &str = "llopt.shared_loops";
+
+/// A loop of products that blocks should share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedLoop {
+    /// `file:line:col`.
+    pub location: String,
+    /// The number of blocks that share it; 1 if they do not.
+    pub blocks: u32,
+    /// The reason if they do not.
+    pub reason: Option<String>,
+    /// The dimension along which each block has a part of the sum; `None` if the first block has all of it.
+    pub divided: Option<usize>,
+    /// The reason why the first block has all of it.
+    pub undivided: Option<String>,
+}
+
+impl SharedLoop {
+    /// What was done with a loop that so many blocks should share.
+    pub(crate) fn of(account: SplitAccount, blocks: u32) -> Self {
+        let (reason, divided, undivided) = match account.outcome {
+            Ok(Rest::Divided(dim)) => (None, Some(dim), None),
+            Ok(Rest::OfFirst(reason)) => (None, None, Some(reason)),
+            Err(reason) => (Some(reason), None, None),
+        };
+        Self {
+            location: account.location,
+            blocks: if reason.is_none() { blocks } else { 1 },
+            reason,
+            divided,
+            undivided,
+        }
+    }
+}
+
+/// Writes them to an attribute of the module.
+pub(crate) fn write(loops: &[SharedLoop], module: OperationRef<'_, '_>) {
+    if let Ok(text) = serde_json::to_string(loops) {
+        module.set_discardable_attr(ATTRIBUTE, attr::string(module.ctx(), &text));
+    }
+}
+
+/// Takes them from the module; none if the options do not ask for them.
+pub(crate) fn take(module: OperationRef<'_, '_>) -> Vec<SharedLoop> {
+    let Some(text) = module
+        .discardable_attr(ATTRIBUTE)
+        .and_then(AttributeExt::as_str)
+    else {
+        return Vec::new();
+    };
+    let found = serde_json::from_str(text).unwrap_or_default();
+    module.remove_attr(ATTRIBUTE);
+    found
+}
