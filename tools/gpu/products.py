@@ -302,10 +302,10 @@ SOURCE = ["ttgir"]
 
 
 @contextlib.contextmanager
-def chosen(compiler):
-    """A compiler in force."""
+def chosen(compiler, split_k=1):
+    """A compiler in force; llopt with so many blocks that share a loop."""
     if compiler == "llopt":
-        with triton_llopt.enabled(SOURCE[0]):
+        with triton_llopt.enabled(SOURCE[0], split_k=split_k):
             yield
     else:
         triton_llopt.disable()

@@ -36,6 +36,7 @@ _COMPILED = (
     "name",
     "shared",
     "num_warps",
+    "num_ctas",
     "tmem_size",
     "global_scratch_size",
     "global_scratch_align",
@@ -118,6 +119,7 @@ class _Stages:
             forms = ["ttgir", *forms]
             options = ("num_warps", "num_stages", "num_ctas", "maxnreg")
             keywords = {name: getattr(self.options, name, None) for name in options}
+            keywords["split_k"] = self.configuration.split_k
         text = str(source)
         try:
             compiled = self.compiler()(
