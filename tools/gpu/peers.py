@@ -12,7 +12,7 @@ tutorial's own tuner chooses, with a shorter benchmark. Compiling comes first, i
 Triton's cache on disk; shapes that are multiples of 16 share their kernels. Matrices are random and normal.
 
 For each case all kernels are tuned by both compilers. Then the library, Triton's fastest and llopt's fastest kernel run
-in turns, and for each kernel both compilers: the time is the median of the rounds, a ratio the median of the rounds'
+in turns, each from a graph of launches so that the host's time is not measured: the time is the median of the rounds, a ratio the median of the rounds'
 ratios. Results are compared with the library's. The exit status is 0 if all results of llopt are right.
 """
 
@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import torch
 import triton
 import triton_llopt
-from products import SOURCE, chosen, halves, microseconds, tutorial
+from products import SOURCE, captured, chosen, halves, microseconds, tutorial
 
 COMPILERS = ("Triton", "llopt")
 ROUNDS = 7
@@ -243,18 +243,18 @@ def compile_all(cases, arguments):
 
 def rounds(contestants, switch):
     """Times of each implementation in turns, round by round."""
-    once = {}
+    graphs, launches = {}, {}
     for name, run in contestants.items():
         with switch(name):
             run()
-            once[name] = max(microseconds(run, 2), 1)
+            once = max(microseconds(captured(run, 2).replay, 2) / 2, 1)
+            launches[name] = int(min(max(ROUND / once, 1), LAUNCHES))
+            graphs[name] = captured(run, launches[name])
     times = {name: [] for name in contestants}
     for turn in range(ROUNDS + 1):
         names = list(contestants)[:: 1 if turn % 2 else -1]
         for name in names:
-            with switch(name):
-                launches = int(min(max(ROUND / once[name], 1), LAUNCHES))
-                found = microseconds(contestants[name], launches)
+            found = microseconds(graphs[name].replay, 1) / launches[name]
             if turn > 0:
                 times[name].append(found)
     return times

@@ -39,7 +39,8 @@ pub fn plan_cluster_sum(
         .ok_or_else(|| "its result is no part of its operand".to_owned())?;
     let request = SwizzleRequest::default();
     let bits = moved_bits(from.element);
-    synthesize(&source, &result, bits, &target.machine(), request).map_err(|error| error.to_string())
+    synthesize(&source, &result, bits, &target.machine(), request)
+        .map_err(|error| error.to_string())
 }
 
 /// The layouts of the operand and of the parts of all blocks, as tensors of the operand's shape.
@@ -86,7 +87,10 @@ fn layouts(
             .map(|tensor| tensor.layout().clone())
     };
     let nothing = vec![0; rank_bits as usize];
-    Some((of(from, &|basis| *basis, nothing)?, of(to, &in_whole, of_rank)?))
+    Some((
+        of(from, &|basis| *basis, nothing)?,
+        of(to, &in_whole, of_rank)?,
+    ))
 }
 
 #[cfg(test)]
@@ -136,7 +140,10 @@ mod tests {
                     .filter(|(bit, _)| number >> bit & 1 == 1)
                     .fold(0, |all, (_, basis)| all ^ basis)
             };
-            of(Dim::REGISTER, register) ^ of(Dim::LANE, lane) ^ of(Dim::WARP, warp) ^ of(Dim::BLOCK, block)
+            of(Dim::REGISTER, register)
+                ^ of(Dim::LANE, lane)
+                ^ of(Dim::WARP, warp)
+                ^ of(Dim::BLOCK, block)
         };
         let each = |access: &SharedAccess, visit: &mut dyn FnMut(u32, u32, u32, u32)| {
             let slots = 1 << access.instruction.registers_log2();
@@ -189,7 +196,12 @@ mod tests {
             is_right(&accumulator, &part, blocks);
         }
         // Parts by columns, and all of it.
-        let columns = tensor(&[64, 32], &[1, 2, 512, 1024], &[4, 8, 16, 32, 64], &[128, 256]);
+        let columns = tensor(
+            &[64, 32],
+            &[1, 2, 512, 1024],
+            &[4, 8, 16, 32, 64],
+            &[128, 256],
+        );
         is_right(&accumulator, &columns, 2);
         let all = tensor(
             &[64, 64],

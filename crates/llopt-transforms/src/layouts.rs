@@ -33,6 +33,7 @@ mod products;
 mod recompute;
 mod relation;
 mod slices;
+mod stored;
 mod transposed_products;
 mod transposing;
 mod within_warps;

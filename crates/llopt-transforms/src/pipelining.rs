@@ -70,6 +70,7 @@ mod running;
 mod slice;
 mod stores;
 mod waits;
+mod warps;
 
 use llopt_dialects::tables::module as launch;
 use llopt_mlir::diagnostic::Complaint;
@@ -84,6 +85,7 @@ use crate::loops::unroll::STAGES;
 use crate::loops::view::{For, is_loop};
 use crate::products::is_product;
 pub use account::{LoopAccount, Pipelined, Producer};
+pub use warps::choose as choose_warps;
 
 pub(crate) use account::place;
 use candidate::Candidate;

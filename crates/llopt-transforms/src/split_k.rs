@@ -161,7 +161,9 @@ fn body_of_function<'c: 'a, 'a>(of: For<'c, 'a>) -> Result<BlockRef<'c, 'a>, Str
         .parent_op()
         .filter(|parent| Control::of(*parent) == Control::Function)
         .ok_or("it is in a loop or a condition")?;
-    let body = function.region_ref(0).and_then(|region| region.single_block());
+    let body = function
+        .region_ref(0)
+        .and_then(|region| region.single_block());
     body.ok_or_else(|| "the function has branches".to_owned())
 }
 
@@ -270,7 +272,10 @@ fn set_bounds<'c: 'a, 'a>(
         None => {
             let is_run = arithmetic.is_below(lower, upper, of.is_unsigned());
             // The distance between unsigned numbers never overflows.
-            let (zero, one) = (arithmetic.constant(r#type, 0), arithmetic.constant(r#type, 1));
+            let (zero, one) = (
+                arithmetic.constant(r#type, 0),
+                arithmetic.constant(r#type, 1),
+            );
             let distance = arithmetic.subtract(upper, lower);
             let distance = arithmetic.subtract(distance, one);
             let last = arithmetic.divide(distance, step);
@@ -337,7 +342,14 @@ fn leave_to_first<'c: 'a, 'a>(
     let mut arithmetic = Arithmetic { rewriter, location };
     let zero = arithmetic.constant(rank.r#type(), 0);
     let is_first = arithmetic.is_equal(rank, zero);
-    let alone = If::build(rewriter, location, is_first, &[], |_| Vec::new(), |_| Vec::new());
+    let alone = If::build(
+        rewriter,
+        location,
+        is_first,
+        &[],
+        |_| Vec::new(),
+        |_| Vec::new(),
+    );
     let end = alone.blocks()[0].and_then(|block| block.operations().last());
     if let Some(end) = end {
         for operation in after {

@@ -51,11 +51,15 @@ pub(crate) fn assign_layouts(
     for dialect in layouts::ASSIGN_LAYOUTS.dependencies {
         context.get_or_load_dialect(dialect);
     }
-    let grid = Grid {
+    let mut grid = Grid {
         num_warps: options.num_warps.unwrap_or(4),
         threads_per_warp: options.target.warp_size(),
         num_ctas: options.num_ctas.unwrap_or(1),
     };
+    if options.chooses_warps() {
+        let (operation, stages) = (module.as_operation(), options.num_stages);
+        grid.num_warps = pipelining::choose_warps(operation, grid, stages, options.target);
+    }
     for (name, number) in [("warps", grid.num_warps), ("blocks", grid.num_ctas)] {
         if !number.is_power_of_two() {
             let message = format!("the number of {name} is {number}, not a power of two");
@@ -138,7 +142,9 @@ pub(crate) fn share_loops(
     let accounts = split_k::split(operation, blocks, options.num_ctas.unwrap_or(1));
     if options.keep_decisions {
         let accounts = accounts.into_iter();
-        let loops: Vec<SharedLoop> = accounts.map(|account| SharedLoop::of(account, blocks)).collect();
+        let loops: Vec<SharedLoop> = accounts
+            .map(|account| SharedLoop::of(account, blocks))
+            .collect();
         shared_loops::write(&loops, operation);
     }
     Ok(())
@@ -238,7 +244,8 @@ pub(crate) fn check_split(module: &Module<'_>, options: &Options) -> Result<(), 
     if options.split_k == 1 || launch::cluster_split(root) == options.split_k {
         return Ok(());
     }
-    let message = "blocks can share loops of kernels without layouts (.ttir) only; this one has layouts";
+    let message =
+        "blocks can share loops of kernels without layouts (.ttir) only; this one has layouts";
     Err(Error::invalid(vec![Diagnostic::error(
         location_of(root),
         message.to_owned(),
@@ -255,7 +262,8 @@ pub(crate) fn check_layouts(module: &Module<'_>, options: &Options) -> Result<()
         |message: String| Error::invalid(vec![Diagnostic::error(location_of(root), message)]);
     let num_warps = number(root, launch::NUM_WARPS).unwrap_or(4);
     let num_ctas = number(root, launch::NUM_CTAS).unwrap_or(1);
-    if let Some(wanted) = options.num_warps.filter(|&wanted| wanted != num_warps) {
+    let wanted = options.num_warps.filter(|_| !options.chooses_warps());
+    if let Some(wanted) = wanted.filter(|&wanted| wanted != num_warps) {
         return Err(invalid(format!(
             "the module is laid out for {num_warps} warps, not for the {wanted} of --num-warps"
         )));

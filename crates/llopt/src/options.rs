@@ -13,7 +13,8 @@ use crate::{ArtifactKind, Budget, ConversionRequest, GatherRequest};
 pub struct Options {
     /// The GPU to compile for.
     pub target: Target,
-    /// Warps for each block. Input with layouts determines it (`ttg.num-warps`); a different number is then an error.
+    /// Warps for each block; 0 chooses as many as the model of loops with products predicts to be fastest. Input with
+    /// layouts determines it (`ttg.num-warps`); a different number is then an error.
     pub num_warps: Option<u32>,
     /// The number of stages of loops with products that do not specify it themselves (`tt.num_stages`), in kernels
     /// without layouts; 1 does not pipeline, 0 chooses as many as hide the latency of loads.
@@ -96,6 +97,11 @@ impl Options {
             waves_per_eu: self.waves_per_eu,
             ..CodegenOptions::default()
         }
+    }
+
+    /// Whether the number of warps is the compiler's to choose.
+    pub(crate) fn chooses_warps(&self) -> bool {
+        self.num_warps == Some(0)
     }
 
     /// The defaults for a target: three stages on NVIDIA, two on AMD, as in Triton.

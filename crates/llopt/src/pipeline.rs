@@ -23,7 +23,8 @@ use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, descriptor_blocks, descriptor_objects,
     descriptor_to_copy, descriptor_to_pointer, early_loads, f32_dot, late_operands, layouts,
-    legalize, loops, ownership, pipelining, products, scaled_dot, split_k, warp_groups, widened_products,
+    legalize, loops, ownership, pipelining, products, scaled_dot, split_k, warp_groups,
+    widened_products,
 };
 use melior::Context;
 use melior::ir::Module;

@@ -198,21 +198,17 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "num_stages",
-        help: "pipeline stages of loops with products, unless a loop sets its own number; 3 for cuda, 2 for hip by default",
-        expected: "a positive number",
-        set: |options, text| {
-            let mut stages = None;
-            optional(text, &mut stages)?;
-            options.num_stages = stages?;
-            Some(())
-        },
+        help: "pipeline stages of loops with products, unless a loop sets its own number, 0 as many as hide latencies; \
+               3 for cuda, 2 for hip by default",
+        expected: "a number",
+        set: |options, text| parse(text, &mut options.num_stages),
         get: |options| options.num_stages.to_string(),
     },
     Setting {
         name: "num_warps",
-        help: "warps per block; by default that of the input, or 4",
-        expected: "a positive number, or nothing for the default",
-        set: |options, text| optional(text, &mut options.num_warps),
+        help: "warps per block, 0 as many as are fastest by the model; by default that of the input, or 4",
+        expected: "a number, or nothing for the default",
+        set: |options, text| optional_name(text, &mut options.num_warps),
         get: |options| shown(options.num_warps),
     },
     Setting {
@@ -294,7 +290,7 @@ fn optional(text: &str, place: &mut Option<u32>) -> Option<()> {
     Some(())
 }
 
-/// A name, or nothing.
+/// A name or a number, or nothing.
 fn optional_name<T: FromStr>(text: &str, place: &mut Option<T>) -> Option<()> {
     *place = match text {
         "" => None,
@@ -455,12 +451,12 @@ mod tests {
         let before = options.cache_key();
         let says = |error: SettingError| error.to_string();
         assert_eq!(
-            says(options.set("num_warps", "0").unwrap_err()),
-            "option 'num_warps' takes a positive number, or nothing for the default, not '0'"
+            says(options.set("num_warps", "few").unwrap_err()),
+            "option 'num_warps' takes a number, or nothing for the default, not 'few'"
         );
         assert_eq!(
             says(options.set("num_stages", "").unwrap_err()),
-            "option 'num_stages' takes a positive number, not ''"
+            "option 'num_stages' takes a number, not ''"
         );
         assert_eq!(
             says(options.set("target", "abacus").unwrap_err()),

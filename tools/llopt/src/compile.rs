@@ -57,8 +57,9 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     time_json: Option<Output>,
 
-    /// Warps per block; must match the input if it has layouts
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// Warps per block; must match the input if it has layouts; 0 takes as many as the model
+    /// predicts to be fastest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
     num_warps: Option<u32>,
 
     /// Pipeline stages of loops with products in kernels without layouts, unless a loop sets its own

@@ -21,8 +21,9 @@ pub struct Kernel {
     #[arg(long, value_name = "TARGET", value_parser = Target::parse)]
     target: Target,
 
-    /// Warps per block, for input without layouts
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// Warps per block, for input without layouts; 0 takes as many as the model
+    /// predicts to be fastest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
     num_warps: Option<u32>,
 
     /// Pipeline stages of loops with products in kernels without layouts, unless a loop sets its own

@@ -81,8 +81,9 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     report: Option<Output>,
 
-    /// Warps per block; tile IR with layouts specifies them itself
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// Warps per block; tile IR with layouts specifies them itself; 0 takes as many as the model
+    /// predicts to be fastest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
     num_warps: Option<u32>,
 
     /// Blocks per cluster; must match the input if it has layouts
@@ -611,6 +612,7 @@ fn as_it_is(arguments: &Arguments, ir: Vec<u8>) -> Result<Kernel> {
         ir,
         warps: arguments
             .num_warps
+            .filter(|&warps| warps > 0)
             .context("LLVM IR does not say how many warps a block has: give --num-warps")?,
         shared: arguments.target.shared_memory_limit(),
         global_scratch: 0,

@@ -4,9 +4,9 @@ use super::messages;
 use super::{
     ArriveBarrierOp, AsyncCopyMbarrierArriveOp, AsyncTMACopyGlobalToLocalOp,
     AsyncTMACopyLocalToGlobalOp, AsyncTMAGatherOp, AsyncTMAReduceOp, AsyncTMAScatterOp,
-    BarrierExpectOp, ClusterSumOp, InitBarrierOp, InvalBarrierOp, TCGen5CommitOp, TCGen5MMAOp, TCGen5MMAScaledOp,
-    TMEMAllocOp, TMEMCopyOp, TMEMLoadOp, TMEMStoreOp, TMEMSubSliceOp, TensormapCreateOp,
-    WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
+    BarrierExpectOp, ClusterSumOp, InitBarrierOp, InvalBarrierOp, TCGen5CommitOp, TCGen5MMAOp,
+    TCGen5MMAScaledOp, TMEMAllocOp, TMEMCopyOp, TMEMLoadOp, TMEMStoreOp, TMEMSubSliceOp,
+    TensormapCreateOp, WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
 };
 use crate::{
     check::infer::{complaint, encoding_of},
@@ -682,7 +682,8 @@ pub fn tmem_copy(operation: TMEMCopyOp<'_, '_>) -> Verified {
 
 /// The result has the operand's elements and shape, or one extent is that of one block's part.
 pub fn cluster_sum(operation: ClusterSumOp<'_, '_>) -> Verified {
-    let tensors = [operation.src(), operation.result()].map(|value| RankedTensor::of(value.r#type()));
+    let tensors =
+        [operation.src(), operation.result()].map(|value| RankedTensor::of(value.r#type()));
     let [Some(source), Some(result)] = tensors else {
         return Err(Complaint::new("adds tensors"));
     };
@@ -695,9 +696,15 @@ pub fn cluster_sum(operation: ClusterSumOp<'_, '_>) -> Verified {
     }
     let blocks = i64::from(module::cluster_split(operation.operation()));
     let (whole, part) = (source.shape(), result.shape());
-    let divided = whole.iter().zip(&part).filter(|(whole, part)| whole != part);
+    let divided = whole
+        .iter()
+        .zip(&part)
+        .filter(|(whole, part)| whole != part);
     let divided: Vec<_> = divided.collect();
-    let is_part = divided.len() < 2 && divided.iter().all(|(whole, part)| **part * blocks == **whole);
+    let is_part = divided.len() < 2
+        && divided
+            .iter()
+            .all(|(whole, part)| **part * blocks == **whole);
     match whole.len() == part.len() && is_part {
         true => Ok(()),
         false => Err(Complaint::new(format!(

@@ -67,6 +67,15 @@ impl AccessKind {
         }
     }
 
+    /// Whether the same is true only if the two belong to different buffers that share memory.
+    ///
+    /// A thread that has waited for its copies may start others to the same buffer: it writes the same bytes. In
+    /// another buffer it writes those of other threads, whose copies have perhaps not arrived, even if nobody reads
+    /// them (copies beyond the last iteration write zeros).
+    fn precedes_in_another_buffer(self, later: Self) -> bool {
+        matches!((self, later), (Self::Arrival, Self::Copy | Self::BulkCopy))
+    }
+
     /// Whether it is a write by threads.
     pub(super) fn is_written_by_threads(self) -> bool {
         matches!(
@@ -126,10 +135,11 @@ impl Access {
     /// Whether this access must have happened in all warps before a `later` one in any. Accesses that divide the same
     /// bytes among the warps in the same way do not conflict.
     pub fn precedes(&self, later: &Self) -> bool {
-        let same_parts = self.by_warp.is_some()
-            && self.by_warp == later.by_warp
-            && (self.start, self.end) == (later.start, later.end);
-        self.overlaps(later) && !same_parts && self.kind.precedes(later.kind)
+        let same_bytes = (self.start, self.end) == (later.start, later.end);
+        let same_parts = self.by_warp.is_some() && self.by_warp == later.by_warp && same_bytes;
+        let is_ordered = self.kind.precedes(later.kind)
+            || !same_bytes && self.kind.precedes_in_another_buffer(later.kind);
+        self.overlaps(later) && !same_parts && is_ordered
     }
 
     /// Whether the two may touch the same byte.

@@ -405,6 +405,18 @@ mod tests {
     }
 
     #[test]
+    fn copies_that_nobody_read_have_arrived_before_others_to_their_memory() {
+        // 0 copy, 1 wait, 2 copy: to the same buffer, or to one with some of its bytes.
+        let copied_again = |first, last| {
+            let again = Program::Access(Copy, first, last);
+            graph(&[access(Copy, 0), access(Arrival, 0), again]).barriers()
+        };
+        assert_eq!(copied_again(0, 1), []);
+        assert_eq!(copied_again(0, 2), [2]);
+        assert_eq!(copied_again(1, 2), []);
+    }
+
+    #[test]
     fn blocks_that_have_met_need_not_meet_again() {
         // 0 write to other blocks, 1 cluster barrier and read, 2 loop, 3 write to other blocks elsewhere, 4 cluster
         // barrier and read, 5 and 6 as 0 and 1.

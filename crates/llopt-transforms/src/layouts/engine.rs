@@ -293,29 +293,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
-    /// The bytes of all buffers that tensors are stored to for users that want them in memory.
-    pub(super) fn stored_bytes(&self, labels: &[LayoutId]) -> u64 {
-        let mut stored: FxHashSet<(usize, LayoutId)> = FxHashSet::default();
-        let mut bytes = 0;
-        for used in &self.graph.uses {
-            let (producer, consumer) = (used.producer, used.consumer);
-            let nodes = &self.graph.nodes;
-            let given = self.given(&nodes[producer], used.shape, labels[producer]);
-            let wanted = self.wanted(&nodes[consumer], used, labels[consumer]);
-            let (Some(given), Some(wanted)) = (given, wanted) else {
-                continue;
-            };
-            let stores = self.catalog.is_in_memory(wanted) && !self.catalog.is_in_memory(given);
-            if stores && stored.insert((used.value.to_raw().ptr as usize, wanted)) {
-                let memory = self.catalog.map(wanted).map(|map| self.catalog.linear(map));
-                let elements = memory.map_or(0, |memory| memory.in_dim_size(Dim::OFFSET));
-                let bits = RankedTensor::of(used.value.r#type()).map_or(32, element_bits);
-                bytes += elements * u64::from(bits) / 8;
-            }
-        }
-        bytes
-    }
-
     /// The additional cost of a product for a layout of a factor, in memory or in registers; `None` if it does not
     /// support that.
     fn taken(&self, factor: &Factor, product: LayoutId, label: LayoutId) -> Option<f32> {

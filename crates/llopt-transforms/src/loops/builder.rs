@@ -89,7 +89,9 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
     fn resized(&mut self, x: Value<'c, 'a>, to: Type<'c>, extension: &str) -> Value<'c, 'a> {
         let width = |of: Type<'c>| {
             let element = llopt_dialects::tables::types::element_or_self(of);
-            IntegerType::try_from(element).ok().map(|integer| integer.width())
+            IntegerType::try_from(element)
+                .ok()
+                .map(|integer| integer.width())
         };
         let name = match (width(x.r#type()), width(to)) {
             (Some(from), Some(to)) if from < to => extension,

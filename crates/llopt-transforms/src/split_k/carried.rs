@@ -56,15 +56,21 @@ impl<'c: 'a, 'a> Carried<'c, 'a> {
         }
         if let Some(steps) = steps(of, argument, next) {
             return match of.results()[index].has_uses() {
-                true => Err(format!("the last value of {argument_name} is used after it", argument_name = named(index))),
+                true => Err(format!(
+                    "the last value of {argument_name} is used after it",
+                    argument_name = named(index)
+                )),
                 false => Ok(Self::Steps(steps)),
             };
         }
-        let of_products = sum(of, argument, next).ok_or_else(|| {
-            format!("{} is neither a sum nor moves by equal steps", named(index))
-        })?;
+        let of_products = sum(of, argument, next)
+            .ok_or_else(|| format!("{} is neither a sum nor moves by equal steps", named(index)))?;
         if zero(argument.r#type()).is_none() {
-            return Err(format!("{} is a sum of '{}'", named(index), argument.r#type()));
+            return Err(format!(
+                "{} is a sum of '{}'",
+                named(index),
+                argument.r#type()
+            ));
         }
         Ok(Self::Sum { of_products })
     }
@@ -116,7 +122,10 @@ fn zero<'c>(of: Type<'c>) -> Option<melior::ir::Attribute<'c>> {
         .union(TypeSet::I32)
         .union(TypeSet::I64);
     let element = RankedTensor::of(of)?.element();
-    class_of(element).intersects(NUMBERS).then(|| fold::uniform(of, 0)).flatten()
+    class_of(element)
+        .intersects(NUMBERS)
+        .then(|| fold::uniform(of, 0))
+        .flatten()
 }
 
 fn constant<'c: 'a, 'a>(
@@ -125,8 +134,16 @@ fn constant<'c: 'a, 'a>(
     of: Type<'c>,
     value: melior::ir::Attribute<'c>,
 ) -> Value<'c, 'a> {
-    let made = rewriter.create(arith::ConstantOp::NAME, location, &[], Some(&[of]), &[("value", value)]);
-    made.expect(IN_CONTEXT).result_value(0).expect("it has one result")
+    let made = rewriter.create(
+        arith::ConstantOp::NAME,
+        location,
+        &[],
+        Some(&[of]),
+        &[("value", value)],
+    );
+    made.expect(IN_CONTEXT)
+        .result_value(0)
+        .expect("it has one result")
 }
 
 /// The operations that move a carried value by values from outside of the loop, if it is moved so.
@@ -155,11 +172,7 @@ fn steps<'c: 'a, 'a>(
 }
 
 /// Whether a carried value is a sum, and one of products.
-fn sum<'c: 'a, 'a>(
-    of: For<'c, 'a>,
-    argument: Value<'c, 'a>,
-    next: Value<'c, 'a>,
-) -> Option<bool> {
+fn sum<'c: 'a, 'a>(of: For<'c, 'a>, argument: Value<'c, 'a>, next: Value<'c, 'a>) -> Option<bool> {
     let mut of_products = false;
     let mut value = argument;
     while value != next {
@@ -193,15 +206,25 @@ impl<'c: 'a, 'a> Step<'c, 'a> {
         count: Value<'c, 'a>,
     ) -> Value<'c, 'a> {
         let operation = self.operation;
-        let by = operation.operand_value(self.by).expect("it is one of its operands");
+        let by = operation
+            .operand_value(self.by)
+            .expect("it is one of its operands");
         let is_pointer = AddPtrOp::of(operation).is_some();
         let by = multiple(rewriter, location, by, count, is_pointer);
         let operands = match self.by {
             0 => [by, value],
             _ => [value, by],
         };
-        let made = rewriter.create(operation.name_str(), location, &operands, Some(&[value.r#type()]), &[]);
-        made.expect(IN_CONTEXT).result_value(0).expect("it has one result")
+        let made = rewriter.create(
+            operation.name_str(),
+            location,
+            &operands,
+            Some(&[value.r#type()]),
+            &[],
+        );
+        made.expect(IN_CONTEXT)
+            .result_value(0)
+            .expect("it has one result")
     }
 }
 

@@ -79,7 +79,9 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
             .skip(1)
             .collect();
         after.pop();
-        let writing = after.into_iter().filter(|operation| does_more_than_read(*operation));
+        let writing = after
+            .into_iter()
+            .filter(|operation| does_more_than_read(*operation));
         let stores: Vec<OperationRef> = writing.collect();
         let other = stores
             .iter()
@@ -107,13 +109,18 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
             let mut known = HashMap::new();
             let divides = |store: &OperationRef<'c, 'a>| {
                 let operands: Vec<Value> = store.operand_values().collect();
-                operands.iter().all(|operand| parts.may(*operand, dim, &mut known))
+                operands
+                    .iter()
+                    .all(|operand| parts.may(*operand, dim, &mut known))
             };
             let mut divides = divides;
             match stores.iter().find(|store| !divides(store)) {
                 None => return Ok(parts),
                 Some(store) => {
-                    reason = format!("{} takes a tensor that has no part for each block", store.name_str());
+                    reason = format!(
+                        "{} takes a tensor that has no part for each block",
+                        store.name_str()
+                    );
                 }
             }
         }
@@ -152,11 +159,13 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         }
         match facts.layouts {
             Transfer::Same => {
-                let dims = operation.operand_values().map(|operand| match extent(operand, dim) {
-                    // Scalars and what is broadcast along the dimension are needed whole.
-                    None | Some(1) => None,
-                    Some(_) => Some(dim),
-                });
+                let dims = operation
+                    .operand_values()
+                    .map(|operand| match extent(operand, dim) {
+                        // Scalars and what is broadcast along the dimension are needed whole.
+                        None | Some(1) => None,
+                        Some(_) => Some(dim),
+                    });
                 let dims: Vec<Option<usize>> = dims.collect();
                 let has_tensors = operation
                     .operand_types()
@@ -201,7 +210,9 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         };
         operation.is_memory_effect_free()
             && operation.region_refs().len() == 0
-            && operation.operand_values().all(|operand| self.may_be_early(operand))
+            && operation
+                .operand_values()
+                .all(|operand| self.may_be_early(operand))
     }
 
     /// Whether a tensor has parts along a dimension.
@@ -314,10 +325,14 @@ impl<'c: 'a, 'a> Writing<'_, 'c, 'a> {
         let of = RankedTensor::get(&shape, tensor.element(), tensor.encoding());
         let location = self.parts.of.operation().loc();
         let location = value.defining_op().map_or(location, OperationExt::loc);
-        let insert = |writing: &mut Self, name: &str, operands: &[Value<'c, 'a>], attributes: &[_]| {
-            let made = writing.rewriter.create(name, location, operands, Some(&[of]), attributes);
-            made.expect(IN_CONTEXT).result_value(0)
-        };
+        let insert =
+            |writing: &mut Self, name: &str, operands: &[Value<'c, 'a>], attributes: &[_]| {
+                let made =
+                    writing
+                        .rewriter
+                        .create(name, location, operands, Some(&[of]), attributes);
+                made.expect(IN_CONTEXT).result_value(0)
+            };
         match self.parts.rule(value, dim)? {
             Rule::Sum => {
                 sum_of_blocks(&mut self.rewriter, location, value, &shape).map(|(_, part)| part)

@@ -45,8 +45,10 @@ struct Function<'c, 'a> {
 pub(crate) fn check(module: &Module<'_>, options: &Options) -> Result<(), Error> {
     let root = module.as_operation();
     let budget = &options.budget;
-    let threads = (!has_layouts(module))
-        .then(|| u64::from(options.num_warps.unwrap_or(4)) * u64::from(options.target.warp_size()));
+    let threads = (!has_layouts(module)).then(|| {
+        u64::from(options.num_warps.filter(|&number| number > 0).unwrap_or(4))
+            * u64::from(options.target.warp_size())
+    });
     let mut measure = Measure {
         threads,
         known: HashMap::new(),

@@ -77,7 +77,10 @@ impl fmt::Display for SharedLoop {
         if let Some(reason) = &self.reason {
             return writeln!(f, "Loop ({location}) is not shared among blocks: {reason}.");
         }
-        write!(f, "Loop ({location}) is shared among {blocks} blocks of a cluster; ")?;
+        write!(
+            f,
+            "Loop ({location}) is shared among {blocks} blocks of a cluster; "
+        )?;
         match (self.divided, &self.undivided) {
             (Some(dim), _) => writeln!(f, "each stores its part of the sum along dim{dim}."),
             (None, reason) => {

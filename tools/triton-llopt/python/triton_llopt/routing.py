@@ -120,6 +120,8 @@ class _Stages:
             options = ("num_warps", "num_stages", "num_ctas", "maxnreg")
             keywords = {name: getattr(self.options, name, None) for name in options}
             keywords["split_k"] = self.configuration.split_k
+            if self.configuration.chooses_warps:
+                keywords["num_warps"] = 0
         text = str(source)
         try:
             compiled = self.compiler()(

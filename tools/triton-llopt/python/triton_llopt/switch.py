@@ -22,13 +22,15 @@ class Configuration:
     fallback: bool = False
     # Whether the binary is for the simulated machine.
     simulated: bool = False
+    # Whether llopt chooses the number of warps of kernels from TTIR, whatever the launch asks for.
+    chooses_warps: bool = False
     # Blocks of a cluster that share the iterations of a loop of products.
     split_k: int = 1
     # Whether each compilation has its own process; the result is the same.
     isolated: bool = field(default=False, repr=False, compare=False)
 
 
-def enable(source=None, *, fallback=False, isolated=False, split_k=1, **keywords):
+def enable(source=None, *, fallback=False, isolated=False, num_warps=None, split_k=1, **keywords):
     """Compile every kernel of this process with llopt.
 
     ``source`` (also spelt ``from``, which Python allows only as ``enable(**{"from": "ttir"})``, or ``mode``) says
@@ -36,10 +38,12 @@ def enable(source=None, *, fallback=False, isolated=False, split_k=1, **keywords
     that llopt chooses the layouts. Gluon kernels have layouts and are always passed as TTGIR. With ``fallback=True``
     Triton compiles what llopt does not support, with one warning that names op and kernel; otherwise that raises
     :class:`~triton_llopt.UnsupportedError`. With ``isolated=True`` each compilation runs in its own process, with a
-    budget of memory, and a crash there is an :class:`~triton_llopt.InternalError`. With ``split_k=2`` (4, 8) and source
-    ``"ttir"``, a cluster of so many blocks computes each tile of a matrix product: they share the loop over k and add
-    their sums, always in the same order. It is for products with fewer tiles than multiprocessors; kernels of which
-    it is not possible stay as they are. It needs a GPU with clusters.
+    budget of memory, and a crash there is an :class:`~triton_llopt.InternalError`. With ``num_warps="auto"`` kernels
+    from TTIR get as many warps as llopt's model of their loops with products predicts to be fastest, instead of the
+    number that the launch asks for. With ``split_k=2`` (4, 8) and source ``"ttir"``, a cluster of so many blocks
+    computes each tile of a matrix product: they share the loop over k and add their sums, always in the same order. It
+    is for products with fewer tiles than multiprocessors; kernels of which it is not possible stay as they are. It
+    needs a GPU with clusters.
 
     Kernels that were compiled before are compiled again at their next launch; :func:`disable` restores Triton's.
     Triton's cache on disk keeps both apart.
@@ -56,6 +60,8 @@ def enable(source=None, *, fallback=False, isolated=False, split_k=1, **keywords
     chosen = given.pop() if given else "ttgir"
     if chosen not in SOURCES:
         raise ValueError(f"llopt takes over from {' or '.join(SOURCES)}, not from '{chosen}'")
+    if num_warps not in (None, "auto"):
+        raise ValueError(f"num_warps is 'auto' or None, not {num_warps!r}")
     if split_k not in SPLITS:
         raise ValueError(f"split_k is {', '.join(map(str, SPLITS))}, not '{split_k}'")
     if split_k != 1 and chosen != "ttir":
@@ -63,7 +69,7 @@ def enable(source=None, *, fallback=False, isolated=False, split_k=1, **keywords
     from triton_llopt import routing
 
     simulated = routing.configuration is not None and routing.configuration.simulated
-    routing.install(Configuration(chosen, fallback, simulated, split_k, isolated))
+    routing.install(Configuration(chosen, fallback, simulated, num_warps == "auto", split_k, isolated))
 
 
 def disable():
@@ -117,7 +123,8 @@ def obey_environment():
     """Apply the environment variables; called when Triton first searches for a backend.
 
     ``TRITON_LLOPT=ttgir`` (or ``ttir``) enables llopt, ``TRITON_LLOPT_FALLBACK=1`` with fallback,
-    ``TRITON_LLOPT_ISOLATED=1`` in separate processes, ``TRITON_LLOPT_SPLIT_K=2`` with loops that two blocks share.
+    ``TRITON_LLOPT_ISOLATED=1`` in separate processes, ``TRITON_LLOPT_NUM_WARPS=auto`` with the number of warps chosen,
+    ``TRITON_LLOPT_SPLIT_K=2`` with loops that two blocks share.
     """
     source = os.environ.get("TRITON_LLOPT", "")
     if source in ("", "0"):
@@ -128,7 +135,14 @@ def obey_environment():
 
     if routing.configuration is None:
         asked = lambda name: os.environ.get(f"TRITON_LLOPT_{name}", "0") not in ("", "0")  # noqa: E731
+        warps = os.environ.get("TRITON_LLOPT_NUM_WARPS") or None
         split_k = os.environ.get("TRITON_LLOPT_SPLIT_K", "1")
         if not split_k.isdecimal():
             raise ValueError(f"TRITON_LLOPT_SPLIT_K is {', '.join(map(str, SPLITS))}, not '{split_k}'")
-        enable(source, fallback=asked("FALLBACK"), isolated=asked("ISOLATED"), split_k=int(split_k))
+        enable(
+            source,
+            fallback=asked("FALLBACK"),
+            isolated=asked("ISOLATED"),
+            num_warps=warps,
+            split_k=int(split_k),
+        )

@@ -51,9 +51,14 @@ pub(crate) fn cluster_sum<'ctx>(
                 .fold(0, |all, (_, round)| all ^ bit(round))
         };
         let (stored, loaded) = (xor(|round| round.store), xor(|round| round.load));
-        shared::store(lowering, operation, &plan.store, from.element, &own, |register| {
-            values[(register ^ stored) as usize]
-        })?;
+        shared::store(
+            lowering,
+            operation,
+            &plan.store,
+            from.element,
+            &own,
+            |register| values[(register ^ stored) as usize],
+        )?;
         cluster::wait(lowering, Scope::Cluster);
         // All loads are issued before the first addition.
         let mut terms: Vec<(usize, V<'ctx>)> = Vec::new();
