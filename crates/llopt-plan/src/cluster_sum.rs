@@ -18,6 +18,7 @@
 //! to wait before it ends until others have read; but it would have to wait before it writes, until the others have
 //! left their loops, and needs as many buffers as there are blocks.
 
+use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::{SharedPlan, SwizzleRequest, synthesize};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::Target;
@@ -37,7 +38,11 @@ pub fn plan_cluster_sum(
 ) -> Result<SharedPlan, String> {
     let (source, result) = layouts(from, to, blocks)
         .ok_or_else(|| "its result is no part of its operand".to_owned())?;
-    let request = SwizzleRequest::default();
+    // Matrix instructions read the memory of their own block only.
+    let request = SwizzleRequest {
+        load: Some(InstructionKind::Vector),
+        ..SwizzleRequest::default()
+    };
     let bits = moved_bits(from.element);
     synthesize(&source, &result, bits, &target.machine(), request)
         .map_err(|error| error.to_string())
@@ -170,6 +175,7 @@ mod tests {
                 assert_eq!(memory[at as usize], Some(wanted));
             });
         }
+        assert_eq!(plan.load.instruction.kind, InstructionKind::Vector);
         assert_eq!(plan.store.wavefronts, plan.store.bound);
         assert_eq!(plan.load.wavefronts, plan.load.bound);
     }

@@ -17,4 +17,5 @@ mod loops;
 mod narrow_codes;
 mod reuse;
 mod scaled_products;
+mod split_k;
 mod warp_groups;
