@@ -37,6 +37,7 @@
 //! smaller tiles do as well; there are not enough of both.
 
 mod carried;
+mod count;
 mod part;
 
 use llopt_dialects::arith::ConstantOp;
@@ -47,7 +48,9 @@ use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::ttng::{ClusterRankOp, ClusterSumOp};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::EffectKind;
-use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt, Walk, attr};
+use llopt_mlir::ir::{
+    AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, Walk, attr,
+};
 use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{BlockRef, Location, OperationRef, Value, ValueLike};
@@ -59,6 +62,7 @@ use crate::loops::view::{For, If};
 use crate::pipelining::place;
 use crate::products::is_product;
 use carried::Carried;
+pub use count::Count;
 use part::Parts;
 
 /// The most blocks that a cluster may have on every GPU that has clusters.
@@ -102,8 +106,19 @@ pub fn is_number_of_blocks(blocks: u32) -> bool {
 pub struct SplitAccount {
     /// `file:line:col` of the loop.
     pub location: String,
+    /// The number of its iterations, those of all blocks together.
+    pub iterations: Count,
     /// What is done with the sum, or why blocks do not share the loop.
-    pub outcome: Result<Rest, String>,
+    pub outcome: Result<Shared, String>,
+}
+
+/// A loop that blocks share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shared {
+    /// Bytes of the sums of a block.
+    pub bytes: u64,
+    /// What comes after the loop.
+    pub rest: Rest,
 }
 
 /// What comes after a shared loop.
@@ -136,12 +151,18 @@ pub fn split(module: OperationRef<'_, '_>, blocks: u32, num_ctas: u32) -> Vec<Sp
     let mut accounts = Vec::new();
     for of in loops {
         let location = place(of.operation());
+        // Its bounds are those of a part afterwards.
+        let iterations = Count::of(of);
         let outcome = match (num_ctas, count) {
             (1, 1) => share(module, of, blocks),
             (1, _) => Err(format!("it is one of {count} loops of products")),
             _ => Err("the blocks of a cluster already share the tile".to_owned()),
         };
-        accounts.push(SplitAccount { location, outcome });
+        accounts.push(SplitAccount {
+            location,
+            iterations,
+            outcome,
+        });
     }
     accounts
 }
@@ -195,7 +216,7 @@ fn share<'c: 'a, 'a>(
     module: OperationRef<'c, 'a>,
     of: For<'c, 'a>,
     blocks: u32,
-) -> Result<Rest, String> {
+) -> Result<Shared, String> {
     let body = body_of_function(of)?;
     only_reads(of, body)?;
     hoist_invariants(of);
@@ -227,18 +248,28 @@ fn share<'c: 'a, 'a>(
     of.set_initial(&initial);
     module.set_discardable_attr(CLUSTER_SPLIT, attr::i32(context, blocks.cast_signed()));
 
-    let parts = Parts::of(of, body, &sums, blocks);
-    match parts {
+    let bytes = sums.iter().map(|sum| bytes_of(*sum)).sum();
+    let rest = match Parts::of(of, body, &sums, blocks) {
         Ok(parts) => {
             let dim = parts.dim();
             parts.write(rewriter, rank);
-            Ok(Rest::Divided(dim))
+            Rest::Divided(dim)
         }
         Err(reason) => {
             leave_to_first(&mut rewriter, of, body, &sums, rank);
-            Ok(Rest::OfFirst(reason))
+            Rest::OfFirst(reason)
         }
-    }
+    };
+    Ok(Shared { bytes, rest })
+}
+
+/// Bytes of a tensor.
+fn bytes_of(value: Value<'_, '_>) -> u64 {
+    RankedTensor::of(value.r#type()).map_or(0, |tensor| {
+        let elements: i64 = tensor.shape().iter().product();
+        let bits = tensor.element().bit_width().unwrap_or(0);
+        elements.unsigned_abs() * u64::from(bits) / 8
+    })
 }
 
 /// Sets the bounds of a block's part of a loop. Answers the number of the first iteration.

@@ -43,6 +43,7 @@ mod session;
 mod setting;
 mod shared_loops;
 mod source;
+mod split_proposal;
 mod timing;
 pub mod toolchain;
 
@@ -68,6 +69,7 @@ pub use reference::{ReferenceError, run_reference};
 pub use session::{language_server_main, optimizer_main, with_context};
 pub use setting::{SETTINGS, Setting, SettingError};
 pub use source::Source;
+pub use split_proposal::{SplitProposal, propose_split};
 pub use timing::Timings;
 
 /// The examples of the guide compile and run.

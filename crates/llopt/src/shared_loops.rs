@@ -1,7 +1,7 @@
 //! The loops of products that the blocks of a cluster share, as they pass through the pipeline.
 
 use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
-use llopt_transforms::split_k::{Rest, SplitAccount};
+use llopt_transforms::split_k::{Rest, Shared, SplitAccount};
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,10 @@ const ATTRIBUTE: &str = "llopt.shared_loops";
 pub struct SharedLoop {
     /// `file:line:col`.
     pub location: String,
+    /// The number of its iterations, in postfix order; `a3` is argument 3 of the kernel.
+    pub iterations: String,
+    /// Bytes of the sums of a block.
+    pub sum_bytes: u64,
     /// The number of blocks that share it; 1 if they do not.
     pub blocks: u32,
     /// The reason if they do not.
@@ -26,13 +30,17 @@ pub struct SharedLoop {
 impl SharedLoop {
     /// What was done with a loop that so many blocks should share.
     pub(crate) fn of(account: SplitAccount, blocks: u32) -> Self {
-        let (reason, divided, undivided) = match account.outcome {
-            Ok(Rest::Divided(dim)) => (None, Some(dim), None),
-            Ok(Rest::OfFirst(reason)) => (None, None, Some(reason)),
-            Err(reason) => (Some(reason), None, None),
+        let (reason, sum_bytes, divided, undivided) = match account.outcome {
+            Ok(Shared { bytes, rest }) => match rest {
+                Rest::Divided(dim) => (None, bytes, Some(dim), None),
+                Rest::OfFirst(reason) => (None, bytes, None, Some(reason)),
+            },
+            Err(reason) => (Some(reason), 0, None, None),
         };
         Self {
             location: account.location,
+            iterations: account.iterations.to_string(),
+            sum_bytes,
             blocks: if reason.is_none() { blocks } else { 1 },
             reason,
             divided,

@@ -201,7 +201,11 @@ fn every_barrier_of_the_cluster_is_needed() {
     use FindingKind::{EndedBlock, SharedReadWriteRace};
     // The first orders the writes before the reads, the second the reads before the end of the block that is read, or
     // before its next writes.
-    for (blocks, rest, second) in [(2, 0, EndedBlock), (4, 1, EndedBlock), (2, 2, SharedReadWriteRace)] {
+    for (blocks, rest, second) in [
+        (2, 0, EndedBlock),
+        (4, 1, EndedBlock),
+        (2, 2, SharedReadWriteRace),
+    ] {
         let mut options = options(blocks);
         options.optimize = false;
         let compiled = Compiler::new(options).compile(&kernel(RESTS[rest].1), ArtifactKind::Llvm);

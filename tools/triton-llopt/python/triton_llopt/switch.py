@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 SOURCES = ("ttgir", "ttir")
 SANITIZE = ("error", "warn", "off")
-SPLITS = (1, 2, 4, 8)
+SPLITS = (1, 2, 4, 8, "auto")
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Configuration:
     simulated: bool = False
     # Whether llopt chooses the number of warps of kernels from TTIR, whatever the launch asks for.
     chooses_warps: bool = False
-    # Blocks of a cluster that share the iterations of a loop of products.
-    split_k: int = 1
+    # Blocks of a cluster that share the iterations of a loop of products; "auto" if each launch chooses.
+    split_k: int | str = 1
     # Whether each compilation has its own process; the result is the same.
     isolated: bool = field(default=False, repr=False, compare=False)
 
@@ -43,7 +43,8 @@ def enable(source=None, *, fallback=False, isolated=False, num_warps=None, split
     number that the launch asks for. With ``split_k=2`` (4, 8) and source ``"ttir"``, a cluster of so many blocks
     computes each tile of a matrix product: they share the loop over k and add their sums, always in the same order. It
     is for products with fewer tiles than multiprocessors; kernels of which it is not possible stay as they are. It
-    needs a GPU with clusters.
+    needs a GPU with clusters. With ``split_k="auto"`` each launch chooses the number by its grid, and what it chooses
+    for the first time is compiled then.
 
     Kernels that were compiled before are compiled again at their next launch; :func:`disable` restores Triton's.
     Triton's cache on disk keeps both apart.
@@ -124,7 +125,7 @@ def obey_environment():
 
     ``TRITON_LLOPT=ttgir`` (or ``ttir``) enables llopt, ``TRITON_LLOPT_FALLBACK=1`` with fallback,
     ``TRITON_LLOPT_ISOLATED=1`` in separate processes, ``TRITON_LLOPT_NUM_WARPS=auto`` with the number of warps chosen,
-    ``TRITON_LLOPT_SPLIT_K=2`` with loops that two blocks share.
+    ``TRITON_LLOPT_SPLIT_K=2`` (or ``auto``) with loops that two blocks share.
     """
     source = os.environ.get("TRITON_LLOPT", "")
     if source in ("", "0"):
@@ -137,12 +138,10 @@ def obey_environment():
         asked = lambda name: os.environ.get(f"TRITON_LLOPT_{name}", "0") not in ("", "0")  # noqa: E731
         warps = os.environ.get("TRITON_LLOPT_NUM_WARPS") or None
         split_k = os.environ.get("TRITON_LLOPT_SPLIT_K", "1")
-        if not split_k.isdecimal():
-            raise ValueError(f"TRITON_LLOPT_SPLIT_K is {', '.join(map(str, SPLITS))}, not '{split_k}'")
         enable(
             source,
             fallback=asked("FALLBACK"),
             isolated=asked("ISOLATED"),
             num_warps=warps,
-            split_k=int(split_k),
+            split_k=int(split_k) if split_k.isdecimal() else split_k,
         )
