@@ -28,6 +28,9 @@ use crate::words::has_free_words;
 /// Source and result layout, bits of an element, the forced plan, and whether the words may have any order.
 type Movement = (LinearLayout, LinearLayout, u32, Option<Box<str>>, bool);
 
+/// Source and result layout, bits of an element, and the number of blocks.
+type ClusterSum = (LinearLayout, LinearLayout, u32, u32);
+
 /// A table of what has been found.
 type Known<K, V> = RefCell<HashMap<K, V>>;
 
@@ -39,7 +42,7 @@ pub struct Plans {
     gathers: Known<(Movement, usize), Result<Rc<ChosenGather>, String>>,
     reductions: Known<(LinearLayout, usize), Rc<ReductionPlan>>,
     scans: Known<(LinearLayout, usize, bool), Option<Rc<ScanPlan>>>,
-    cluster_sums: Known<(LinearLayout, LinearLayout, u32, u32), Result<Rc<SharedPlan>, String>>,
+    cluster_sums: Known<ClusterSum, Result<Rc<SharedPlan>, String>>,
 }
 
 fn movement(

@@ -41,6 +41,7 @@ mod count;
 mod part;
 
 use llopt_dialects::arith::ConstantOp;
+use llopt_dialects::llvm::AssumeOp;
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::meaning::fold;
 use llopt_dialects::tables::module::{CLUSTER_SPLIT, NUM_CTAS};
@@ -167,8 +168,11 @@ pub fn split(module: OperationRef<'_, '_>, blocks: u32, num_ctas: u32) -> Vec<Sp
     accounts
 }
 
-/// What an operation does to memory besides reading it, if it may do anything.
+/// Whether an operation may do more to memory than read it. A promise does nothing, though it must not be moved.
 fn does_more_than_read(operation: OperationRef<'_, '_>) -> bool {
+    if AssumeOp::of(operation).is_some() {
+        return false;
+    }
     match operation.effects() {
         None => true,
         Some(effects) => effects.iter().any(|effect| effect.kind != EffectKind::Read),

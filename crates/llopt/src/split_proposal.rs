@@ -177,6 +177,26 @@ mod tests {
         assert_eq!(small.blocks(1, 0, &[8192]), 1);
     }
 
+    /// Products with weights of 8192 by 8192 on an H100: microseconds with one, two and four blocks for each tile.
+    #[test]
+    fn the_choice_is_the_fastest_measured() {
+        let measured = [
+            (tile(16, 128, 360), 64, [53.0, 47.4, 52.6]),
+            (tile(16, 128, 288), 64, [48.6, 47.1, 54.1]),
+            (tile(16, 64, 160), 128, [46.3, 50.0, 58.2]),
+            (tile(64, 128, 384), 64, [53.4, 49.5, 60.4]),
+            (tile(64, 64, 256), 128, [48.1, 55.9, 72.0]),
+            (tile(128, 256, 1024), 64, [97.2, 70.4, 133.0]),
+            (tile(128, 128, 512), 128, [63.6, 80.3, 129.8]),
+        ];
+        for (proposal, programs, times) in measured {
+            let least = times.into_iter().fold(f32::INFINITY, f32::min);
+            let fastest = times.iter().position(|time| *time == least).unwrap();
+            let chosen = proposal.blocks(programs, 132, &[8192]);
+            assert_eq!(chosen, 1 << fastest, "{programs} of {proposal:?}");
+        }
+    }
+
     #[test]
     fn whole_sums_cost_more_than_parts() {
         let divided = tile(128, 128, 100);
