@@ -189,7 +189,7 @@ mod tests {
             &[2, 4, 64, 2 * 64, 4 * 64],
             &[16 * 64, 32 * 64],
         );
-        for blocks in [2, 4, 8] {
+        for blocks in [2u32, 4, 8] {
             let rows = 64 / blocks;
             let shape = [rows, 64];
             let registers: Vec<u32> = (0..(rows * 64 / 128).trailing_zeros())
