@@ -6,6 +6,7 @@
 
 // EXPLAIN: Loop ({{.*}}) is pipelined in 3 stages (2 are asked for, and more cost nothing): 2 copies and 0 loads through registers, 3 buffers for each, 196608 bytes; 0 products run on
 // EXPLAIN-NEXT: interval 2048 cycles
+// EXPLAIN-NEXT: predicted an iteration takes about
 // EXPLAIN-NEXT: ahead the first product and what follows from it, an iteration
 // EXPLAIN-NEXT: partitions 1 warp issues the copies of 1 loops; its threads keep 24 registers
 

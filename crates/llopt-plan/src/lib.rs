@@ -38,6 +38,7 @@ pub mod conversion;
 pub mod copy_count;
 pub mod copy_sectors;
 pub mod element;
+pub mod elementwise;
 pub mod facts;
 pub mod gather;
 pub mod global_access;

@@ -1,6 +1,7 @@
 //! What plans say of ops: scratch memory, who reads it, and that equal ops share a plan.
 
 use llopt_mlir::ir::{OperationExt, Walk};
+use llopt_plan::elementwise::instructions_on;
 use llopt_plan::legality::wanted_layout;
 use llopt_plan::plans::Plans;
 use llopt_plan::scratch::{Readers, Scratch, scratch};
@@ -155,4 +156,28 @@ fn equal_conversions_have_one_plan_and_a_request_makes_another() {
         assert!(!std::rc::Rc::ptr_eq(&first, &asked));
         assert_eq!(asked.kind(), "shuffle");
     });
+}
+
+#[test]
+fn what_a_target_lacks_takes_more_instructions() {
+    let body = r#"
+  tt.func public @f(%x: bf16, %y: bf16, %z: f32) {
+    %0 = arith.mulf %x, %y : bf16
+    %1 = arith.truncf %z : f32 to bf16
+    %2 = arith.extf %x : bf16 to f32
+    %3 = arith.divf %z, %z : f32
+    tt.return
+  }"#;
+    let expected = [
+        ("arith.mulf", [1.0, 8.0]),
+        ("arith.truncf", [1.0, 5.0]),
+        ("arith.extf", [1.0, 1.0]),
+        ("arith.divf", [10.0, 10.0]),
+    ];
+    for (name, counts) in expected {
+        look_at(body, name, |ops, _| {
+            let on = |target| instructions_on(ops[0], Target::parse(target).unwrap());
+            assert_eq!([on("cuda:90"), on("hip:gfx942")], counts, "{name}");
+        });
+    }
 }

@@ -21,7 +21,7 @@
 //!
 //! Before that, loops that carry pointers are rewritten to carry offsets (`carried.rs`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use llopt_dialects::meaning::facts::{Integers, OpFacts};
 use llopt_dialects::tables::module as launch;
@@ -67,6 +67,7 @@ fn run(module: OperationRef<'_, '_>) -> Result<(), Complaint> {
         rewriter: Rewriter::new(module.ctx()),
         location: module.loc(),
         written: HashMap::new(),
+        zeros: HashSet::new(),
     };
     carried::rewrite(module, &mut writer);
     let facts = AxisAnalysis::of(module);
@@ -255,6 +256,8 @@ struct Writer<'c, 'a> {
     location: Location<'c>,
     /// The offsets of pointers from a base.
     written: HashMap<(usize, usize), Value<'c, 'a>>,
+    /// Tensors of zeros among them, to which nothing is added.
+    zeros: HashSet<usize>,
 }
 
 fn key(value: Value<'_, '_>) -> usize {
@@ -296,13 +299,24 @@ impl<'c: 'a, 'a> Writer<'c, 'a> {
         let made = pointers.defining_op()?;
         self.rewriter.set_after(made);
         self.location = made.loc();
-        let mut sum = self.number(0)?;
+        let mut sum = None;
         for &scalar in &parts.scalars {
             let scalar = self.narrow(scalar)?;
-            sum = self.put(melior::dialect::arith::addi(sum, scalar, self.location))?;
+            sum = match sum {
+                None => Some(scalar),
+                Some(sum) => self.put(melior::dialect::arith::addi(sum, scalar, self.location)),
+            };
         }
         let to = self.like(pointers)?;
-        self.put(tt::SplatOp::build(self.location, to, sum))
+        match sum {
+            Some(sum) => self.put(tt::SplatOp::build(self.location, to, sum)),
+            None => {
+                let zero = self.number(0)?;
+                let splat = self.put(tt::SplatOp::build(self.location, to, zero))?;
+                self.zeros.insert(key(splat));
+                Some(splat)
+            }
+        }
     }
 
     /// The offsets of pointers that are computed from other pointers, from the offsets of these.
@@ -313,6 +327,9 @@ impl<'c: 'a, 'a> Writer<'c, 'a> {
         let (location, to) = (self.location, self.like(pointers)?);
         let next = if let Some(add) = tt::AddPtrOp::of(made) {
             let own = self.narrow(add.offset())?;
+            if self.zeros.contains(&key(before)) {
+                return Some(own);
+            }
             melior::dialect::arith::addi(before, own, location)
         } else if let Some(expand) = tt::ExpandDimsOp::of(made) {
             tt::ExpandDimsOp::build(location, to, before, expand.axis())
@@ -321,7 +338,11 @@ impl<'c: 'a, 'a> Writer<'c, 'a> {
         } else {
             ConvertLayoutOp::build(location, to, before)
         };
-        self.put(next)
+        let next = self.put(next)?;
+        if self.zeros.contains(&key(before)) {
+            self.zeros.insert(key(next));
+        }
+        Some(next)
     }
 
     fn i32(&self) -> Type<'c> {

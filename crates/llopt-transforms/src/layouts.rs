@@ -7,6 +7,7 @@
 //! conversion the cost of its cheapest plan, weighted by how often it runs. Conversions are then put
 //! where producer and consumer differ.
 
+mod access;
 mod account;
 mod ahead;
 mod assign;
@@ -38,6 +39,7 @@ mod transposed_products;
 mod transposing;
 mod within_warps;
 mod write;
+mod written;
 
 pub use account::{Account, Place, Remaining};
 pub use assign::{assign, assign_with_account};
@@ -54,3 +56,4 @@ pub(crate) use products::shares_of;
 pub use products::unit_layout;
 pub(crate) use products::{UNITS, elements_of};
 pub(crate) use write::retype_function;
+pub use written::{Accessed, Priced, Written, written};

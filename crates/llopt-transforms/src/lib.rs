@@ -30,6 +30,7 @@ mod program;
 pub mod reorder;
 pub mod scaled_dot;
 pub mod split_k;
+pub mod tensor_copies;
 mod tile_addresses;
 pub mod warp_groups;
 pub mod widened_products;
@@ -72,6 +73,7 @@ pub static PASSES: &[&PassSpec] = &[
     &scaled_dot::REWRITE,
     &split_k::SPLIT,
     &products::COMPLETE,
+    &tensor_copies::REWRITE,
     &warp_groups::ALLOCATE,
     &widened_products::REWRITE,
 ];

@@ -35,6 +35,8 @@
 //! model predicts a benefit (`price`), and for loops inside a loop over tiles: the copies of the next tile then
 //! overlap with the work on this one's result.
 //!
+//! Loads of loops without products are one iteration ahead, in registers (`streams`).
+//!
 //! # Loops that stay as they are
 //!
 //! A loop is not changed if there is no benefit or if the change could be incorrect, and its account gives the
@@ -60,15 +62,18 @@ mod division;
 mod graph;
 mod guard;
 mod last_iterations;
+mod late_waits;
 mod loads;
 mod order;
+mod overlap;
 mod partitions;
 mod price;
 mod rewrite;
 pub(crate) mod ring;
 mod running;
 mod slice;
-mod stores;
+pub(crate) mod stores;
+mod streams;
 mod waits;
 mod warps;
 
@@ -76,6 +81,7 @@ use llopt_dialects::tables::module as launch;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, Walk};
 use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use melior::ir::OperationRef;
 
@@ -149,6 +155,27 @@ pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec
         }
         accounts.push(account);
     }
+    let warps = module.attr(launch::NUM_WARPS);
+    let warps = warps.and_then(AttributeExt::as_int).unwrap_or(4);
+    let mut others = Vec::new();
+    module.for_each_op(Walk::PostOrder, |operation| {
+        others.extend(For::of(operation).filter(|of| !has_products(*of)));
+    });
+    for of in others {
+        let location = place(of.operation());
+        let asked = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
+        if asked.unwrap_or(stages) == 1 {
+            continue;
+        }
+        if let Some(pipelined) = streams::load_ahead(of, warps, plans) {
+            accounts.push(LoopAccount {
+                location,
+                outcome: Ok(pipelined),
+                left: Vec::new(),
+                undivided: None,
+            });
+        }
+    }
     accounts
 }
 
@@ -184,6 +211,8 @@ fn pipeline_loop<'c: 'a, 'a>(
     if asked == 1 {
         return Err(format!("num_stages is {asked}"));
     }
+    overlap::issue_early(of, warps, plans);
+    late_waits::defer(&mut Rewriter::new(of.operation().ctx()), of);
     let facts = AxisAnalysis::of(module);
     let candidate = Candidate::of(of, warps, &facts, plans, account)?;
     let scheduled = graph::schedule(of, &candidate.loads, plans, warps);

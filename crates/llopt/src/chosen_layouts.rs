@@ -39,19 +39,24 @@ pub struct Left {
     pub removal: Option<f64>,
 }
 
-impl From<Account> for ChosenLayouts {
-    fn from(account: Account) -> Self {
-        let op = |place: Place| Op {
+impl From<Place> for Op {
+    fn from(place: Place) -> Self {
+        Self {
             op: place.op,
             location: place.location,
-        };
+        }
+    }
+}
+
+impl From<Account> for ChosenLayouts {
+    fn from(account: Account) -> Self {
         let conversions = account.conversions.into_iter();
         Self {
             cost: account.cost,
             bound: account.bound,
             conversions: conversions
                 .map(|left| Left {
-                    demands: left.demands.map(op),
+                    demands: left.demands.map(Op::from),
                     cost: left.cost,
                     removal: left.removal,
                 })

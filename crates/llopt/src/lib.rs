@@ -44,8 +44,10 @@ mod setting;
 mod shared_loops;
 mod source;
 mod split_proposal;
+mod tensor_copies;
 mod timing;
 pub mod toolchain;
+mod written_layouts;
 
 pub use artifact::{Artifact, ArtifactKind, UnknownKind};
 pub use budget::Budget;
@@ -61,7 +63,7 @@ pub use llopt_dialects as dialects;
 pub use llopt_plan::request::{ConversionRequest, GatherRequest};
 pub use llopt_sim as sim;
 pub use llopt_target::{ParseTargetError, Target};
-pub use metadata::{Metadata, Resources, TargetMetadata, TensorDescriptor};
+pub use metadata::{ArgumentDescriptor, Metadata, Resources, TargetMetadata, TensorDescriptor};
 pub use options::Options;
 pub use parameter::{Format, Parameter, Pointee, parameters};
 pub use prove::{Obligation, Proof, Verdict, prove};
@@ -70,6 +72,7 @@ pub use session::{language_server_main, optimizer_main, with_context};
 pub use setting::{SETTINGS, Setting, SettingError};
 pub use source::Source;
 pub use split_proposal::{SplitProposal, propose_split};
+pub use tensor_copies::{CopiedLoop, NoSuchCopies, TensorCopies};
 pub use timing::Timings;
 
 /// The examples of the guide compile and run.

@@ -5,6 +5,8 @@ use llopt_transforms::pipelining::LoopAccount;
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
+use crate::explain::Prediction;
+
 /// The attribute of the module that contains them.
 const ATTRIBUTE: &str = "llopt.loop_schedules";
 
@@ -15,6 +17,8 @@ pub struct LoopSchedule {
     pub location: String,
     /// How it is pipelined; `None` if it is not.
     pub pipeline: Option<Stages>,
+    /// The time of an iteration of the code that was emitted for it; `None` if none is predicted.
+    pub predicted: Option<Prediction>,
     /// The reason if it is not.
     pub reason: Option<String>,
     /// Loads of its products that are not pipelined.
@@ -38,6 +42,10 @@ pub struct Stages {
     pub bound: u32,
     /// The resource that determines the bound; `None` if it is the latency of values that the next iteration needs.
     pub limit: Option<String>,
+    /// The resources that an iteration uses, each with the cycles for which it is busy.
+    pub busy: Vec<(String, u32)>,
+    /// Lines of global memory that an iteration requests.
+    pub lines: u32,
     /// Buffers for each load.
     pub buffers: u32,
     /// Bytes of all buffers.
@@ -93,6 +101,8 @@ impl From<LoopAccount> for LoopSchedule {
                 interval: pipelined.interval,
                 bound: pipelined.bound,
                 limit: pipelined.limit,
+                busy: pipelined.busy,
+                lines: pipelined.lines,
                 buffers: pipelined.slots,
                 bytes: pipelined.bytes,
                 copies: pipelined.copies,
@@ -106,6 +116,7 @@ impl From<LoopAccount> for LoopSchedule {
                     registers: producer.registers,
                 }),
             }),
+            predicted: None,
             reason,
             undivided: account.undivided,
             late: late

@@ -3,6 +3,7 @@
 //! The keys are those of Triton 3.6's metadata, so that its launchers can start llopt's binaries.
 
 use llopt_codegen::walk::lower;
+use llopt_dialects::layout::argument_tensor::{ArgumentTensor, Sum};
 use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
 use llopt_sim::{Argument, Launch};
 use llopt_target::{Target, Vendor};
@@ -41,6 +42,10 @@ pub struct Metadata {
     pub profile_scratch_align: u32,
     /// How the launcher encodes each tensor descriptor argument; empty without such arguments.
     pub tensordesc_meta: Vec<TensorDescriptor>,
+    /// Tensors whose descriptor objects the launcher passes after the arguments of the source; empty unless the
+    /// [option](Options::tensor_copies) asks for it. Triton has no such key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub argument_tensors: Vec<ArgumentDescriptor>,
     /// Whether all blocks must be resident at once.
     pub launch_cooperative_grid: bool,
     /// Whether the launch may overlap the end of the preceding kernel.
@@ -75,6 +80,11 @@ impl Metadata {
             profile_scratch_size: kernel.profile_scratch_size,
             profile_scratch_align: kernel.profile_scratch_align,
             tensordesc_meta: kernel.tensor_descriptors.iter().map(describe).collect(),
+            argument_tensors: kernel
+                .argument_tensors
+                .iter()
+                .map(ArgumentDescriptor::of)
+                .collect(),
             launch_cooperative_grid: false,
             launch_pdl: false,
             maxnreg: options.max_registers,
@@ -109,6 +119,7 @@ impl Metadata {
             profile_scratch_align: 1,
             tmem_size: 0,
             tensor_descriptors: Vec::new(),
+            argument_tensors: Vec::new(),
         };
         Self::of(&kernel, options)
     }
@@ -127,6 +138,63 @@ pub struct TensorDescriptor {
     pub block_size: Vec<u32>,
     /// Whether pairs of 4-bit values are spread out.
     pub fp4_padded: bool,
+}
+
+/// A tensor that the arguments of a kernel describe, and how to encode its descriptor object.
+///
+/// Arguments are counted as the kernel takes them. An extent or a stride is a sum of terms: a coefficient, and the
+/// arguments with which it is multiplied. Numbers are in elements, dimensions from the outermost one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ArgumentDescriptor {
+    /// The argument that is its address.
+    pub base: usize,
+    /// The extents.
+    pub shape: Vec<Vec<(i64, Vec<usize>)>>,
+    /// The strides.
+    pub strides: Vec<Vec<(i64, Vec<usize>)>>,
+    /// The encoding.
+    #[serde(flatten)]
+    pub encoding: TensorDescriptor,
+}
+
+impl ArgumentDescriptor {
+    fn of((fields, tensor): &(DescriptorFields, ArgumentTensor)) -> Self {
+        let sums = |sums: &[Sum]| {
+            let terms = |sum: &Sum| {
+                let terms = sum.iter();
+                terms
+                    .map(|term| (term.coefficient, term.arguments.clone()))
+                    .collect()
+            };
+            sums.iter().map(terms).collect()
+        };
+        Self {
+            base: tensor.base,
+            shape: sums(&tensor.shape),
+            strides: sums(&tensor.strides),
+            encoding: describe(fields),
+        }
+    }
+
+    /// The extents and the strides for arguments whose numbers `number` knows; `None` if it is no tensor that a
+    /// descriptor can describe. Then the kernel does not use the descriptor.
+    pub fn extents(&self, number: impl Fn(usize) -> Option<i64>) -> Option<(Vec<u32>, Vec<u64>)> {
+        let value = |sum: &Vec<(i64, Vec<usize>)>| {
+            let term = |(coefficient, arguments): &(i64, Vec<usize>)| {
+                let mut arguments = arguments.iter();
+                arguments.try_fold(*coefficient, |product, &argument| {
+                    product.checked_mul(number(argument)?)
+                })
+            };
+            let mut terms = sum.iter();
+            terms.try_fold(0i64, |sum, of| sum.checked_add(term(of)?))
+        };
+        let extent = |sum| u32::try_from(value(sum)?).ok().filter(|&extent| extent > 0);
+        let stride = |sum| u64::try_from(value(sum)?).ok().filter(|&stride| stride > 0);
+        let shape: Option<Vec<u32>> = self.shape.iter().map(extent).collect();
+        let strides: Option<Vec<u64>> = self.strides.iter().map(stride).collect();
+        Some((shape?, strides?))
+    }
 }
 
 fn describe(fields: &DescriptorFields) -> TensorDescriptor {

@@ -10,7 +10,8 @@ use llopt_mlir::pass::{PipelineError, run_pipeline_sharing};
 use llopt_plan::plans::Plans;
 use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::{Feature, Target};
-use llopt_transforms::layouts::{self, Grid};
+use llopt_transforms::layouts::{self, Grid, Unrelated};
+use llopt_transforms::tensor_copies::{self as copies, Maker};
 use llopt_transforms::{descriptor_blocks, pipelining, split_k};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
@@ -19,6 +20,7 @@ use melior::ir::{Module, OperationRef};
 use crate::chosen_layouts::ChosenLayouts;
 use crate::loop_schedules::{self, LoopSchedule};
 use crate::shared_loops::{self, SharedLoop};
+use crate::tensor_copies::{self, CopiedLoop, TensorCopies};
 use crate::{
     Artifact, ArtifactKind, Compilation, Diagnostic, Error, Metadata, Options, Source, Timings,
 };
@@ -31,6 +33,12 @@ pub(crate) fn parse<'c>(context: &'c Context, source: &Source) -> Result<Module<
     llopt_mlir::parse_module(context, source.contents(), source.name()).map_err(|diagnostics| {
         Error::invalid(diagnostics.iter().map(Diagnostic::from_mlir).collect())
     })
+}
+
+/// Warps of a block that the module is laid out for, without those that only issue copies.
+pub(crate) fn num_warps(module: &Module<'_>, options: &Options) -> u32 {
+    let own = number(module.as_operation(), launch::NUM_WARPS).or(options.num_warps);
+    own.unwrap_or(4)
 }
 
 /// Whether the module specifies the number of warps of its layouts.
@@ -73,15 +81,18 @@ pub(crate) fn assign_layouts(
         true => layouts::assign_with_account(operation, grid, target),
         false => layouts::assign(operation, grid, target).map(|()| None),
     };
-    let account = assigned.map_err(|unrelated| {
-        let operation = unrelated.operation;
-        let reason = format!("it {}", unrelated.reason);
-        Error::unsupported(location_of(operation), operation.name_str(), reason)
-    })?;
+    let account = assigned.map_err(unrelated)?;
     if let Some(account) = account {
         ChosenLayouts::from(account).write(operation);
     }
     Ok(())
+}
+
+/// The error for an op whose layouts are not related in a known way.
+pub(crate) fn unrelated(unrelated: Unrelated<'_, '_>) -> Error {
+    let operation = unrelated.operation;
+    let reason = format!("it {}", unrelated.reason);
+    Error::unsupported(location_of(operation), operation.name_str(), reason)
 }
 
 /// Pipelines the loops of a module whose layouts were chosen here.
@@ -146,6 +157,32 @@ pub(crate) fn share_loops(
             .map(|account| SharedLoop::of(account, blocks))
             .collect();
         shared_loops::write(&loops, operation);
+    }
+    Ok(())
+}
+
+/// Loads tiles through descriptors instead of pointers, if the options ask for it.
+///
+/// # Errors
+/// None: loops that cannot do so remain as they are.
+pub(crate) fn load_through_descriptors(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    let maker = match options.tensor_copies {
+        TensorCopies::Off => return Ok(()),
+        TensorCopies::Kernel => Maker::Kernel,
+        TensorCopies::Launcher => Maker::Launcher,
+    };
+    for dialect in copies::REWRITE.dependencies {
+        context.get_or_load_dialect(dialect);
+    }
+    let operation = module.as_operation();
+    let accounts = copies::rewrite(operation, maker);
+    if options.keep_decisions {
+        let loops: Vec<CopiedLoop> = accounts.into_iter().map(CopiedLoop::from).collect();
+        tensor_copies::write(&loops, operation);
     }
     Ok(())
 }

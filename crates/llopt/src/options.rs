@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use llopt_codegen::options::CodegenOptions;
 use llopt_target::Target;
 
-use crate::{ArtifactKind, Budget, ConversionRequest, GatherRequest};
+use crate::{ArtifactKind, Budget, ConversionRequest, GatherRequest, TensorCopies};
 
 /// The options of a compilation. All except the target have the defaults of Triton's own compiler.
 #[derive(Clone, Debug)]
@@ -64,6 +64,9 @@ pub struct Options {
     /// The plan for conversions between layouts, instead of the cheapest one; a conversion for which it is not
     /// possible is an error. It does not apply to a conversion that moves nothing between threads.
     pub conversion_plan: Option<ConversionRequest>,
+    /// Whether loads of tiles through pointers become tensor copies, where the target has them, and who makes the
+    /// descriptors.
+    pub tensor_copies: TensorCopies,
     /// The plan for gathers, instead of the cheapest one; a gather for which it is not possible is an error.
     pub gather_plan: Option<GatherRequest>,
     /// Whether layouts are checked after each pass that changes some; by default only if llopt itself was built with
@@ -130,6 +133,7 @@ impl Options {
             optimize: true,
             conversion_plan: None,
             gather_plan: None,
+            tensor_copies: TensorCopies::Off,
             verify_layouts: cfg!(debug_assertions),
             budget: Budget::default(),
             keep_decisions: false,

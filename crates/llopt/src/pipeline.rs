@@ -23,13 +23,13 @@ use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, descriptor_blocks, descriptor_objects,
     descriptor_to_copy, descriptor_to_pointer, early_loads, f32_dot, late_operands, layouts,
-    legalize, loops, ownership, pipelining, products, scaled_dot, split_k, warp_groups,
-    widened_products,
+    legalize, loops, ownership, pipelining, products, scaled_dot, split_k, tensor_copies,
+    warp_groups, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
 
-use crate::{Error, Options, Timings, module};
+use crate::{Error, Options, TensorCopies, Timings, module};
 
 /// A part of the pipeline that is entered or left as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +137,8 @@ enum Condition {
     SharedLoops,
     /// Layouts are checked.
     VerifiesLayouts,
+    /// Loads of tiles through pointers become tensor copies.
+    TensorCopies,
 }
 
 impl Condition {
@@ -146,6 +148,7 @@ impl Condition {
             Self::Clusters => options.num_ctas.unwrap_or(1) > 1,
             Self::SharedLoops => options.split_k > 1,
             Self::VerifiesLayouts => options.verify_layouts,
+            Self::TensorCopies => options.tensor_copies != TensorCopies::Off,
         }
     }
 
@@ -155,6 +158,7 @@ impl Condition {
             Self::Clusters => "several blocks per cluster".to_owned(),
             Self::SharedLoops => "`split_k`".to_owned(),
             Self::VerifiesLayouts => "`verify_layouts`".to_owned(),
+            Self::TensorCopies => "`tensor_copies`".to_owned(),
         }
     }
 }
@@ -255,6 +259,22 @@ const STEPS: &[Step] = {
             Work::Upstream("symbol-dce", "drop functions that are no longer called"),
         )
         .requires(&[P::Inlined]),
+        Step::new(Tiles, "simplify", Work::Pass(&block_pointers::REWRITE))
+            .requires(&[P::Structured, P::Inlined]),
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Call(
+                tensor_copies::REWRITE.argument,
+                tensor_copies::REWRITE.description,
+                module::load_through_descriptors,
+            ),
+        )
+        .when(&[
+            Condition::Has(Feature::BulkTensorCopy),
+            Condition::TensorCopies,
+        ])
+        .requires(&[P::Structured, P::Inlined]),
         // The box of a descriptor object depends on the part of each block.
         Step::new(
             Tiles,
@@ -277,8 +297,6 @@ const STEPS: &[Step] = {
         )
         .requires(&[P::Inlined])
         .ensures(&[P::PointersForMadeDescriptors]),
-        Step::new(Tiles, "simplify", Work::Pass(&block_pointers::REWRITE))
-            .requires(&[P::Structured, P::Inlined]),
         Step::new(Tiles, "simplify", CSE),
         // Block pointers and descriptors that are made are addresses now; copies and layouts follow.
         Step::new(
@@ -340,6 +358,8 @@ const STEPS: &[Step] = {
             ),
         )
         .requires(&[P::Structured]),
+        // What was moved may be there already.
+        Step::new(Tiles, "simplify", CSE),
         Step::new(
             Tiles,
             "pipelining",

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use llopt_target::Target;
 use llopt_transforms::split_k;
 
-use crate::{Options, VERSION};
+use crate::{Options, TensorCopies, VERSION};
 
 /// An option that has a name.
 pub struct Setting {
@@ -261,6 +261,13 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| options.target.to_string(),
     },
     Setting {
+        name: "tensor_copies",
+        help: "who makes the descriptors with which loads of tiles through pointers become tensor copies; off by default",
+        expected: TensorCopies::EXPECTED,
+        set: |options, text| parse(text, &mut options.tensor_copies),
+        get: |options| options.tensor_copies.to_string(),
+    },
+    Setting {
         name: "verify_layouts",
         help: "check layouts after each pass that changes any; false by default, true where llopt has debug assertions",
         expected: "true or false",
@@ -433,6 +440,7 @@ mod tests {
             reproducer_directory: _,
             conversion_plan: _,
             gather_plan: _,
+            tensor_copies: _,
             budget:
                 Budget {
                     values: _,

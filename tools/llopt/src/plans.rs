@@ -1,9 +1,9 @@
-//! Options that request kinds of plans, for all commands that generate code.
+//! Options that request kinds of plans and of accesses, for all commands that generate code.
 
 use clap::Args;
-use llopt::{ConversionRequest, GatherRequest, Options};
+use llopt::{ConversionRequest, GatherRequest, Options, TensorCopies};
 
-/// The requested kinds of plans.
+/// The requested kinds of plans and of accesses.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Plans {
     /// How elements go from one layout to another [default: the cheapest plan]: register, shuffle,
@@ -14,6 +14,11 @@ pub struct Plans {
     /// How elements are gathered [default: the cheapest plan]: thread, shuffle or shared
     #[arg(long, value_name = "PLAN")]
     gather_plan: Option<GatherRequest>,
+
+    /// Who makes the descriptors with which loads of tiles through pointers become tensor copies, where the GPU
+    /// has them: off, kernel or launcher
+    #[arg(long, value_name = "WHO", default_value = "off")]
+    tensor_copies: TensorCopies,
 }
 
 impl Plans {
@@ -21,5 +26,6 @@ impl Plans {
     pub fn ask(self, options: &mut Options) {
         options.conversion_plan = self.conversion_plan;
         options.gather_plan = self.gather_plan;
+        options.tensor_copies = self.tensor_copies;
     }
 }

@@ -13,7 +13,8 @@ use llopt::isolation;
 use llopt::sim::reference::{Bounds, Limits};
 use llopt::sim::{self, Argument, Launch, Machine, Order};
 use llopt::{
-    ArtifactKind, Compiler, Options, Parameter, ReferenceError, Source, Target, TensorDescriptor,
+    ArgumentDescriptor, ArtifactKind, Compiler, Options, Parameter, ReferenceError, Source, Target,
+    TensorDescriptor,
 };
 
 use crate::input;
@@ -177,6 +178,7 @@ struct Kernel {
     global_scratch: u32,
     blocks_per_cluster: u32,
     tensor_descriptors: Vec<TensorDescriptor>,
+    argument_tensors: Vec<ArgumentDescriptor>,
 }
 
 /// Runs according to the arguments.
@@ -248,6 +250,15 @@ fn launch(
     machine: &Machine,
     mut values: Vec<Argument>,
 ) -> Result<Launch> {
+    let added: Vec<Argument> = kernel
+        .argument_tensors
+        .iter()
+        .map(|tensor| tensor_argument::of_arguments(tensor, &values))
+        .collect();
+    // Scratch pointers come after what the launcher adds.
+    let takes = machine.parameters().len() - added.len();
+    let at = values.len().min(takes.saturating_sub(2));
+    values.splice(at..at, added);
     if values.len() + 2 == machine.parameters().len() {
         let programs = arguments
             .grid
@@ -618,6 +629,7 @@ fn as_it_is(arguments: &Arguments, ir: Vec<u8>) -> Result<Kernel> {
         global_scratch: 0,
         blocks_per_cluster: 1,
         tensor_descriptors: Vec::new(),
+        argument_tensors: Vec::new(),
     })
 }
 
@@ -649,6 +661,7 @@ fn compile(
             global_scratch: compilation.metadata.global_scratch_size,
             blocks_per_cluster: compilation.metadata.num_ctas,
             tensor_descriptors: compilation.metadata.tensordesc_meta,
+            argument_tensors: compilation.metadata.argument_tensors,
             ir: compilation.artifact.into_bytes(),
         }),
         Err(error) => Err(crate::kernel::report(error, &source)),

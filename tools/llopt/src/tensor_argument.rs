@@ -5,8 +5,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use llopt::TensorDescriptor;
-use llopt::sim::TensorArgument;
+use llopt::sim::{Argument, TensorArgument};
+use llopt::{ArgumentDescriptor, TensorDescriptor};
 
 use crate::npy::{self, Array};
 
@@ -54,6 +54,32 @@ fn parse(text: &str) -> Result<Spec> {
         }
     }
     Ok(spec)
+}
+
+/// The argument that a launcher adds: the descriptor of a tensor that others describe.
+pub fn of_arguments(tensor: &ArgumentDescriptor, arguments: &[Argument]) -> Argument {
+    let number = |argument: usize| match arguments.get(argument)? {
+        Argument::Int(number) => Some(*number),
+        _ => None,
+    };
+    let encoding = &tensor.encoding;
+    let ones = || {
+        let rank = encoding.block_size.len();
+        (vec![1; rank], vec![1; rank])
+    };
+    // The kernel does not use the descriptor of what is no tensor.
+    let (shape, strides) = tensor.extents(number).unwrap_or_else(ones);
+    let tensor_argument = TensorArgument {
+        contents: Vec::new(),
+        shape,
+        strides,
+        element_bytes: encoding.elem_size,
+        element_type: encoding.elem_type,
+        swizzle_mode: encoding.swizzle,
+        box_shape: encoding.block_size.clone(),
+        fill_nan: false,
+    };
+    Argument::DescriptorOf(tensor.base, tensor_argument)
 }
 
 /// The tensor of an argument, with its array. [`complete`] adds boxes and types that the user did not give.

@@ -93,6 +93,17 @@ class Compilation(Switched):
         self.assertIn(".maxnreg 32", compiled(maxnreg=32).asm["ptx"])
         self.assertIn(".reqntid 256", compiled(num_warps=8).asm["ptx"])
 
+    def test_the_number_of_warps_is_chosen_only_if_asked(self):
+        with triton_llopt.enabled("ttir", num_warps="auto"):
+            # Without products it is the default.
+            kernel = compiled(num_warps=8)
+            self.assertEqual(kernel.metadata.num_warps, 4)
+            self.assertIn(".reqntid 128", kernel.asm["ptx"])
+        with triton_llopt.enabled("ttir"):
+            self.assertEqual(compiled(num_warps=8).metadata.num_warps, 8)
+        with self.assertRaisesRegex(ValueError, "num_warps is 'auto' or None, not 8"):
+            triton_llopt.enable("ttir", num_warps=8)
+
     def test_several_threads_compile_at_once(self):
         triton_llopt.enable()
         found = []

@@ -12,6 +12,7 @@ use inkwell::module::{Linkage, Module};
 use inkwell::targets::{TargetMachine, TargetTriple};
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::FunctionValue;
+use llopt_dialects::layout::argument_tensor::{ARGUMENT_TENSOR, ArgumentTensor};
 use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
 use llopt_dialects::tables::module;
 use llopt_dialects::tables::types::TensorDesc;
@@ -68,6 +69,8 @@ pub struct Metadata {
     pub tmem_size: u32,
     /// How the launcher encodes the descriptor object of each parameter that is one.
     pub tensor_descriptors: Vec<DescriptorFields>,
+    /// The same for the parameters after those of the source, and the tensor of each.
+    pub argument_tensors: Vec<(DescriptorFields, ArgumentTensor)>,
 }
 
 /// A lowered module.
@@ -136,7 +139,7 @@ pub fn lower<'ctx>(
         declared.push(declare(&e, types, *function, hooks, launch)?);
     }
     let all: Vec<_> = functions.iter().copied().zip(&declared).collect();
-    let (name, tensor_descriptors) = kernel(root, &all)?;
+    let (name, descriptors) = kernel(root, &all)?;
     for (function, declaration) in all {
         define(
             &e,
@@ -168,7 +171,8 @@ pub fn lower<'ctx>(
         profile_scratch_size: number(module::PROFILE_SCRATCH_SIZE, 0),
         profile_scratch_align: number(module::PROFILE_SCRATCH_ALIGNMENT, 1).max(1),
         tmem_size: number(module::TENSOR_MEMORY_SIZE, 0),
-        tensor_descriptors,
+        tensor_descriptors: descriptors.of_source,
+        argument_tensors: descriptors.of_arguments,
     };
     Ok(LoweredModule {
         module: e.module,
@@ -216,11 +220,20 @@ fn program<'p>(
     }
 }
 
+/// The descriptor objects of a kernel.
+#[derive(Default)]
+struct Descriptors {
+    /// Of the parameters that the source has.
+    of_source: Vec<DescriptorFields>,
+    /// Of those that the launcher adds.
+    of_arguments: Vec<(DescriptorFields, ArgumentTensor)>,
+}
+
 /// The symbol of the one kernel of a module, and its descriptor objects.
 fn kernel(
     root: OperationRef<'_, '_>,
     functions: &[(tt::FuncOp<'_, '_>, &Declaration<'_>)],
-) -> Lowered<(String, Vec<DescriptorFields>)> {
+) -> Lowered<(String, Descriptors)> {
     let invalid = |at: OperationRef<'_, '_>, message: String| CodegenError::Invalid {
         location: describe(at.location()),
         message,
@@ -238,11 +251,20 @@ fn kernel(
         let message = format!("the module has two kernels, '{name}' and '{other_name}'");
         return Err(invalid(other.operation(), message));
     }
-    let descriptors = declaration.descriptors.iter();
-    Ok((
-        name,
-        descriptors.map(|(_, fields)| fields.clone()).collect(),
-    ))
+    let attributes = kernel.operation().attr("arg_attrs");
+    let attributes = attributes.and_then(AttributeExt::as_array);
+    let mut descriptors = Descriptors::default();
+    for (index, fields) in &declaration.descriptors {
+        let own = attributes.as_ref().and_then(|all| {
+            let own = all.get(*index as usize)?.get(ARGUMENT_TENSOR)?;
+            ArgumentTensor::from_attribute(own)
+        });
+        match own {
+            Some(tensor) => descriptors.of_arguments.push((fields.clone(), tensor)),
+            None => descriptors.of_source.push(fields.clone()),
+        }
+    }
+    Ok((name, descriptors))
 }
 
 /// The memory of a program.

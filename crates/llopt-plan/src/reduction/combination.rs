@@ -1,11 +1,12 @@
 //! The cost of a combine region: how many instructions it takes, and whether the hardware has it as one instruction
 //! for a whole warp.
 
-use llopt_dialects::meaning::facts::{ElementFunction, Meaning, OpFacts};
-use llopt_dialects::{Op, arith};
+use llopt_dialects::arith;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
-use melior::ir::{OperationRef, RegionLike, RegionRef, ValueLike};
+use melior::ir::{RegionLike, RegionRef, ValueLike};
+
+use crate::elementwise::instructions;
 
 /// A combination of integers that hardware may do over the lanes of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,51 +46,6 @@ impl Combination {
             instructions: all_instructions(region),
             in_hardware: single_combination(region),
         }
-    }
-}
-
-/// The approximate number of instructions for one op: a quotient and a function of a real variable take several.
-fn instructions(op: OperationRef<'_, '_>) -> f32 {
-    const SEVERAL: f32 = 10.0;
-    let takes_several = match Op::of(op) {
-        Some(Op::Arith(op)) => Kind::of(op) == Kind::Quotient,
-        Some(Op::Math(_)) => true,
-        Some(Op::Tt(_) | Op::Ttg(_) | Op::Ttng(_) | Op::Amdg(_) | Op::Gluon(_)) => {
-            match OpFacts::of(op).meaning {
-                Meaning::Elementwise(function) => is_long(function),
-                Meaning::Unknown
-                | Meaning::Nothing
-                | Meaning::Control
-                | Meaning::Shape
-                | Meaning::Assembly
-                | Meaning::Product
-                | Meaning::Memory
-                | Meaning::Descriptor => false,
-            }
-        }
-        Some(
-            Op::Scf(_)
-            | Op::Cf(_)
-            | Op::Ub(_)
-            | Op::Gpu(_)
-            | Op::Llvm(_)
-            | Op::Rocdl(_)
-            | Op::Builtin(_),
-        )
-        | None => false,
-    };
-    if takes_several { SEVERAL } else { 1.0 }
-}
-
-/// Whether a function of elements takes several instructions.
-fn is_long(function: ElementFunction) -> bool {
-    match function {
-        ElementFunction::Quotient | ElementFunction::Root | ElementFunction::Library => true,
-        ElementFunction::HighHalf
-        | ElementFunction::Clamp
-        | ElementFunction::Conversion
-        | ElementFunction::Bits
-        | ElementFunction::Offset => false,
     }
 }
 

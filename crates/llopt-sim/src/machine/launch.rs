@@ -48,6 +48,9 @@ pub enum Argument {
     /// A tensor in global memory; the kernel gets its descriptor object by value. After the run it is an
     /// [`Argument::Buffer`].
     Descriptor(TensorArgument),
+    /// The descriptor object of a tensor that begins where another argument, which comes before, points to. Its
+    /// contents are not used.
+    DescriptorOf(usize, TensorArgument),
 }
 
 /// A tensor in global memory with the description for copying it in boxes.
@@ -347,6 +350,14 @@ fn place_arguments(
                 buffers.push((index, address));
                 memory.add(&tensor.map(address).encode(), false, true)
             }
+            (Parameter::ByValue(size), Argument::DescriptorOf(of, tensor))
+                if *size == DESCRIPTOR_BYTES as u64
+                    && *of < index
+                    && tensor.shape.len() == tensor.box_shape.len()
+                    && tensor.shape.len() == tensor.strides.len() =>
+            {
+                memory.add(&tensor.map(values[*of]).encode(), false, true)
+            }
             (Parameter::ByValue(size), Argument::Bytes(bytes)) if bytes.len() as u64 == *size => {
                 memory.add(bytes, true, true)
             }
@@ -382,7 +393,7 @@ impl Argument {
             Argument::Address(_) => "an address",
             Argument::Int(_) => "an integer",
             Argument::Real(_) => "a floating-point number",
-            Argument::Descriptor(_) => "a tensor descriptor",
+            Argument::Descriptor(_) | Argument::DescriptorOf(..) => "a tensor descriptor",
             Argument::Bytes(_) => "a by-value block of bytes of another size",
         }
     }

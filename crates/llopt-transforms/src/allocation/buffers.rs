@@ -7,6 +7,7 @@ use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::meaning::resource::BULK_SHARED_MEMORY;
 use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::ttg::LocalAllocOp;
+use llopt_dialects::ttng::TMAStoreWaitOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{AttributeExt, OperationExt};
@@ -205,6 +206,34 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
         }
     }
 
+    /// The waits for copies, each with the buffers from which copies may read there: those of copies that are started at
+    /// some points, from which a path without another wait for all copies leads to it.
+    fn waits_for_reads(
+        &self,
+        started: &[(usize, Vec<usize>)],
+        waits: &[usize],
+    ) -> Vec<(usize, usize)> {
+        let points = &self.program.points;
+        let mut found = Vec::new();
+        for (start, buffers) in started {
+            let mut seen = vec![false; points.len()];
+            let mut stack = points[*start].successors.clone();
+            while let Some(number) = stack.pop() {
+                if std::mem::replace(&mut seen[number], true) {
+                    continue;
+                }
+                let is_wait = waits.contains(&number);
+                if is_wait {
+                    found.extend(buffers.iter().map(|buffer| (number, *buffer)));
+                }
+                if !is_wait || !waits_for_all(points[number].operation) {
+                    stack.extend(&points[number].successors);
+                }
+            }
+        }
+        found
+    }
+
     /// Extends the range of each allocation to all points from which a use of a view is reached
     /// without passing the allocation again.
     fn find_live_ranges(&mut self) {
@@ -216,6 +245,7 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
             }
         }
         let mut uses: Vec<Vec<usize>> = vec![Vec::new(); self.list.len()];
+        let mut started: Vec<(usize, Vec<usize>)> = Vec::new();
         let mut waits = Vec::new();
         for (number, point) in points.iter().enumerate() {
             for operand in point.operation.operand_values() {
@@ -230,15 +260,17 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
                 match read {
                     Some(value) => {
                         let viewed = self.views.get(&key(value));
-                        self.bulk_reads.extend(viewed.into_iter().flatten());
+                        let viewed: Vec<usize> = viewed.into_iter().flatten().copied().collect();
+                        self.bulk_reads.extend(&viewed);
+                        started.push((number, viewed));
                     }
                     None => waits.push(number),
                 }
             }
         }
         // A wait for copies keeps the buffers that they read alive.
-        for &buffer in &self.bulk_reads {
-            uses[buffer].extend(&waits);
+        for (wait, buffer) in self.waits_for_reads(&started, &waits) {
+            uses[buffer].push(wait);
         }
         // For each point, the last buffer that was found to be live there.
         let mut live_at = vec![usize::MAX; points.len()];
@@ -264,6 +296,11 @@ impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {
             }
         }
     }
+}
+
+/// Whether after a wait for copies none of them reads any longer.
+fn waits_for_all(operation: OperationRef<'_, '_>) -> bool {
+    TMAStoreWaitOp::of(operation).is_some_and(|wait| wait.pendings() == 0)
 }
 
 /// The buffer that an op starts to read asynchronously; `None` stands for a wait for such reads.

@@ -124,14 +124,14 @@ impl Graph {
         std::iter::successors(self.nodes[node].entry, |&entry| self.nodes[entry].entry)
     }
 
-    /// The best place for a barrier between a node and a later one: before the outermost loop that
-    /// only the later one is in.
+    /// The best place for a barrier on the paths from a node to another: before the outermost loop that only the other
+    /// one is in. All these paths enter that loop, also those that lead around an outer loop to a node further up.
     fn place_between(&self, from: usize, to: usize, barriers: &BTreeSet<usize>) -> usize {
         let around: Vec<usize> = self.loops(from).collect();
         self.loops(to)
             .filter(|entry| !around.contains(entry))
             // The entry itself may be the node with the access, or have its barrier already.
-            .filter(|&entry| entry > from && !barriers.contains(&entry))
+            .filter(|&entry| entry != from && !barriers.contains(&entry))
             .last()
             .unwrap_or(to)
     }
@@ -333,6 +333,20 @@ mod tests {
             access(Read, 8),
         ])]);
         assert_eq!(graph.barriers(), [1]);
+    }
+
+    #[test]
+    fn what_the_end_of_an_outer_iteration_writes_is_fenced_before_the_inner_loop() {
+        // A persistent kernel: the store of a tile goes through memory that the next tile's products read.
+        let tile = Loop(vec![access(ProductRead, 0)]);
+        let graph = graph(&[Loop(vec![tile, access(Write, 0)])]);
+        let entry = graph
+            .nodes
+            .iter()
+            .position(|node| !node.accesses.is_empty());
+        let product = entry.expect("there is a product");
+        let inner = graph.nodes[product].entry.expect("it is in a loop");
+        assert_eq!(graph.fences(false), [inner]);
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub struct Place {
 }
 
 impl Place {
-    fn of(operation: OperationRef<'_, '_>) -> Self {
+    pub(super) fn of(operation: OperationRef<'_, '_>) -> Self {
         let location = operation.loc().file_position();
         Self {
             op: operation.name_str().to_owned(),
@@ -83,13 +83,15 @@ struct Demand {
 }
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
-    /// The account of what [`Engine::choose`] chooses.
-    pub(super) fn account(&self) -> Account {
+    /// The account of a labelling that [`Engine::choose`] has chosen, by the prices of what is written for it.
+    pub(super) fn account(&self, labels: &[LayoutId]) -> Account {
         let candidates = self.candidates();
         let problem = self.problem(&candidates, false);
-        let solution = problem.solve();
-        let chosen = candidates.iter().zip(&solution.labels);
-        let labels: Vec<LayoutId> = chosen.map(|(labels, &label)| labels[label]).collect();
+        let chosen = candidates.iter().zip(labels).map(|(labels, chosen)| {
+            let position = labels.iter().position(|label| label == chosen);
+            position.unwrap_or_else(|| panic!("bug in llopt: a chosen layout is no candidate"))
+        });
+        let chosen_cost = problem.cost(&chosen.collect::<Vec<_>>());
         let mut seen = HashSet::new();
         let mut conversions = Vec::new();
         for (number, used) in self.graph.uses.iter().enumerate() {
@@ -111,10 +113,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             if cost == 0 || cost == IMPOSSIBLE || shared {
                 continue;
             }
-            let from = self.demand(used.producer, number, &labels, || {
+            let from = self.demand(used.producer, number, labels, || {
                 used.value.defining_op().unwrap_or(used.operation)
             });
-            let to = self.demand(used.consumer, number, &labels, || used.operation);
+            let to = self.demand(used.consumer, number, labels, || used.operation);
             let mut without = problem.clone();
             for &way in from.way.iter().chain([&number]).chain(&to.way) {
                 self.forbid(&mut without, &candidates, &self.graph.uses[way]);
@@ -124,12 +126,12 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 demands: [from.place, to.place],
                 cost: units(cost),
                 removal: (without != IMPOSSIBLE)
-                    .then(|| units(without.saturating_sub(solution.cost))),
+                    .then(|| units(without.saturating_sub(chosen_cost))),
             });
         }
         Account {
-            cost: units(solution.cost),
-            bound: units(solution.bound),
+            cost: units(chosen_cost),
+            bound: units(problem.solve().bound),
             conversions,
         }
     }

@@ -13,7 +13,8 @@
 //! 3. Where it costs less to compute an operand once more in the layout that is wanted than to
 //!    convert it ([`super::recompute`]), what computes it is copied, and the labelling is found for
 //!    the program with the copies. Layouts, transfers, prices of conversions and facts about addresses
-//!    are kept: only what was copied is new.
+//!    are kept: only what was copied is new. If nothing is copied although the prices of copies were relied on, the
+//!    labelling is found anew without these prices.
 //! 4. Where a loop adds up reductions and the chosen layout makes it cheaper, partial results stay
 //!    in their threads until the loop ends ([`super::locality`]). Where a product has few rows, warps divide k among
 //!    them ([`super::slices`]).
@@ -29,8 +30,6 @@
 //! other as its rule says, keeps all of them. So a module in which every tensor has one comes out as
 //! it went in. Passes that choose layouts anew take them off first ([`super::pins`]). What is written for another
 //! number of warps than requested is an error.
-
-use std::cell::{OnceCell, RefCell};
 
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::module as launch;
@@ -127,33 +126,21 @@ pub(super) fn choose<'c: 'a, 'a>(
         }
         copy_for_each_use(function);
     }
-    let pins = keep.map_or_else(Pins::default, |keep| release(&functions, keep));
+    let pins = keep.map_or_else(Pins::default, |keep| release(&functions, keep, grid));
     let symbols = Symbols::of(module);
     let catalog = Catalog::default();
     let costs = Costs::new(target);
     let mut facts = Facts::of(module);
     let mut may_store = true;
-    // Once they are copied, all prices are those of what is written.
+    // Once values are copied, or none is, all prices are those of what is written.
     let mut may_compute = true;
     let mut account = None;
     for round in 0..=MOST_ROUNDS {
         let graph = Graph::of(&functions, &symbols, &catalog, &pins)?;
         let engine = Engine {
-            graph: &graph,
-            catalog: &catalog,
-            costs: &costs,
-            facts: &facts,
-            grid,
             may_store,
             may_compute: may_compute && round < MOST_ROUNDS,
-            pins: &pins,
-            products: RefCell::default(),
-            doubled: RefCell::default(),
-            parts: OnceCell::new(),
-            beside: RefCell::default(),
-            ahead: OnceCell::new(),
-            copied: RefCell::default(),
-            anew: RefCell::default(),
+            ..Engine::new(&graph, &catalog, &costs, &facts, &pins, grid)
         };
         let labels = engine.choose();
         let stored = engine.stored_bytes(&labels);
@@ -173,7 +160,11 @@ pub(super) fn choose<'c: 'a, 'a>(
         };
         may_compute = false;
         if copies.is_empty() {
-            account = accounts.then(|| engine.account());
+            if engine.relies_on_computing(&labels) {
+                // Nothing was copied for prices that this labelling was chosen by, so they are not what it costs.
+                continue;
+            }
+            account = accounts.then(|| engine.account(&labels));
             erase_dead(&functions);
             write::write(&engine, &labels);
             break;

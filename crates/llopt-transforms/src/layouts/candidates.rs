@@ -12,14 +12,16 @@ use std::collections::{HashMap, VecDeque};
 use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
 use llopt_dialects::layout::transfer;
 use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
-use llopt_dialects::tt::ElementwiseInlineAsmOp;
+use llopt_dialects::tt::{ElementwiseInlineAsmOp, ScanOp};
+use llopt_mlir::ir::{AttributeExt, OperationExt};
 use llopt_plan::global_access::AccessKind;
 use melior::ir::OperationRef;
 
+use super::access::Access;
 use super::buffer;
 use super::catalog::LayoutId;
-use super::coalesced::GlobalAccess;
-use super::engine::{Access, Engine};
+use super::coalesced::{GlobalAccess, in_runs};
+use super::engine::Engine;
 use super::graph::{Factor, Node, NodeKind};
 use super::relation::{Relation, element_bits};
 use crate::axis::address;
@@ -65,7 +67,7 @@ impl Offer {
 struct Asked {
     /// Nodes that are accesses to global memory.
     accesses: Vec<(usize, Access)>,
-    /// Nodes that are reductions, and along which dimension.
+    /// Nodes that are reductions or scans, and along which dimension.
     reduced: Vec<(usize, u32)>,
     proposals: Vec<Proposal>,
 }
@@ -242,8 +244,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             if let Some(label) = self.pins.of(*operation).and_then(|pin| pin.label.clone()) {
                 proposals.push((2, index, self.catalog.layout(label, node.shape)));
             }
-            if let Relation::Reduce { axis } = relation {
-                reduced.extend(u32::try_from(*axis).map(|axis| (index, axis)));
+            if matches!(relation, Relation::Reduce { .. }) || ScanOp::of(*operation).is_some() {
+                let axis = operation.attr("axis").and_then(AttributeExt::as_int);
+                reduced.extend(axis.map(|axis| (index, axis)));
             }
             if let Some(access) = self.access(*operation) {
                 accesses.push((index, access));
@@ -302,7 +305,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         shares
     }
 
-    /// For reductions, the layouts of accesses to tensors of the same shape in which threads hold other dimensions.
+    /// For reductions and scans, the layouts of accesses to tensors of the same shape in which threads hold other
+    /// dimensions, and those in which warps do. For scans also those in which each thread holds a run along the
+    /// dimension, so that threads exchange one element of each run.
     fn ask_reduced(
         &self,
         reduced: &[(usize, u32)],
@@ -313,6 +318,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let node = &self.graph.nodes[index];
             let shape = transfer::extents(&self.catalog.extents(node.shape));
             let cga = self.default_blocked(&shape).cga_layout;
+            let scans = node.operation().and_then(ScanOp::of).is_some();
             for access in kinds.iter().filter(|access| access.shape == shape) {
                 let encodings = access.encodings_away_from(
                     axis,
@@ -326,6 +332,21 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 let layout = first
                     .map(|encoding| self.catalog.layout(Encoding::Blocked(encoding), node.shape));
                 proposals.extend(layout.map(|layout| (1, index, layout)));
+                let (num_warps, lanes) = (self.grid.num_warps, self.grid.threads_per_warp);
+                let target = self.costs.target;
+                let mut within =
+                    access.encodings_within_warps(axis, num_warps, lanes, &cga, target);
+                if scans {
+                    let first = access.encodings(kinds, num_warps, lanes, &cga, target);
+                    let all = within.iter().chain(first.iter().flatten());
+                    let runs: Vec<Blocked> =
+                        all.filter_map(|one| in_runs(one, axis, &shape)).collect();
+                    within.splice(0..0, runs);
+                }
+                for encoding in within {
+                    let layout = self.catalog.layout(Encoding::Blocked(encoding), node.shape);
+                    proposals.push((2, index, layout));
+                }
             }
         }
     }

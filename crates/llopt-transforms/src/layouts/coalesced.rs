@@ -122,6 +122,23 @@ impl GlobalAccess<'_> {
                 }
             }
         }
+        // What is computed along the slower dimensions may be the cheaper for threads along others of them first.
+        if let [fastest, rest @ ..] = &self.order()[..]
+            && rest.len() > 1
+        {
+            let order: Vec<u32> = std::iter::once(fastest)
+                .chain(rest.iter().rev())
+                .copied()
+                .collect();
+            let grid = (num_warps, threads_per_warp, cga_layout);
+            let others = self.in_order(&order, others, grid, target)?.into_iter();
+            encodings.extend(
+                others
+                    .take(1)
+                    .filter(|one| !encodings.contains(one))
+                    .collect::<Vec<_>>(),
+            );
+        }
         Ok(encodings)
     }
 
@@ -147,6 +164,82 @@ impl GlobalAccess<'_> {
         order.push(axis);
         let grid = (num_warps, threads_per_warp, cga_layout);
         self.in_order(&order, others, grid, target)
+    }
+
+    /// The layouts in which no warp lies along an axis, so that no data go from warp to warp for what combines along
+    /// it: lanes lie along the axis instead. The lanes of a warp still read as many neighbours as there can be. None
+    /// where the other dimensions are too small for all warps, or each warp would read less than a sector of a row.
+    pub fn encodings_within_warps(
+        &self,
+        axis: u32,
+        num_warps: u32,
+        threads_per_warp: u32,
+        cga_layout: &CgaLayout,
+        target: Target,
+    ) -> Vec<Blocked> {
+        let order = self.order();
+        let (Some(&fastest), Ok(share)) = (order.first(), cga_layout.share(self.shape)) else {
+            return Vec::new();
+        };
+        let (fastest, axis) = (fastest as usize, axis as usize);
+        let own = self.vector_along(fastest, target);
+        let threads = u64::from(num_warps) * u64::from(threads_per_warp);
+        let most = (share.iter().product::<u64>() / threads).max(1);
+        let mut encodings = Vec::new();
+        for vector in [own, own / 2] {
+            let vector = vector.clamp(1, most);
+            let places: Vec<u64> = (0..share.len())
+                .map(|dim| match dim == fastest {
+                    true => (share[dim] / vector).max(1),
+                    false => share[dim],
+                })
+                .collect();
+            let others = places.iter().enumerate().filter(|(dim, _)| *dim != axis);
+            let room: u64 = others.map(|(_, places)| places).product();
+            let neighbours = match fastest == axis {
+                true => places[fastest],
+                false => places[fastest].min(room / u64::from(num_warps)),
+            };
+            let neighbours = neighbours.min(u64::from(threads_per_warp));
+            let bytes = neighbours * vector * self.bytes();
+            if room < u64::from(num_warps) || bytes < u64::from(target.global_costs().sector_bytes)
+            {
+                continue;
+            }
+            let (mut lanes, mut warps) = (vec![1; share.len()], vec![1; share.len()]);
+            lanes[fastest] = neighbours as u32;
+            let mut left = [threads_per_warp / lanes[fastest], num_warps];
+            // Warps come before the lanes that are left, which may lie along the axis.
+            for &dim in &order {
+                let dim = dim as usize;
+                if dim != axis {
+                    let free = places[dim] / u64::from(lanes[dim]);
+                    warps[dim] = free.clamp(1, u64::from(left[1])) as u32;
+                    left[1] /= warps[dim];
+                }
+            }
+            for &dim in &order {
+                let dim = dim as usize;
+                let free = places[dim] / u64::from(lanes[dim] * warps[dim]);
+                let more = free.clamp(1, u64::from(left[0])) as u32;
+                lanes[dim] *= more;
+                left[0] /= more;
+            }
+            lanes[axis] *= left[0];
+            let mut size_per_thread = vec![1; share.len()];
+            size_per_thread[fastest] = vector as u32;
+            let encoding = Blocked {
+                size_per_thread,
+                threads_per_warp: lanes,
+                warps_per_cta: warps,
+                order: order.clone(),
+                cga_layout: cga_layout.clone(),
+            };
+            if left[1] == 1 && !encodings.contains(&encoding) {
+                encodings.push(encoding);
+            }
+        }
+        encodings
     }
 
     /// The layouts with dimensions in this order, one for each width of vectors.
@@ -194,6 +287,23 @@ impl GlobalAccess<'_> {
     }
 }
 
+/// The layout with the same lanes and warps in which each thread's elements along an axis follow each other; `None` if
+/// they do already.
+pub(super) fn in_runs(encoding: &Blocked, axis: u32, shape: &[u64]) -> Option<Blocked> {
+    let dim = axis as usize;
+    let extent = *encoding.cga_layout.share(shape).ok()?.get(dim)?;
+    let threads = encoding.threads_per_warp[dim] * encoding.warps_per_cta[dim];
+    let run = u32::try_from(extent / u64::from(threads)).ok()?;
+    let mut size_per_thread = encoding.size_per_thread.clone();
+    (run > size_per_thread[dim]).then(|| {
+        size_per_thread[dim] = run;
+        Blocked {
+            size_per_thread,
+            ..encoding.clone()
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,6 +346,44 @@ mod tests {
         assert_eq!(layout.threads_per_warp, [4, 8]);
         assert_eq!(layout.warps_per_cta, [4, 1]);
         assert_eq!(layout.order, [1, 0]);
+    }
+
+    #[test]
+    fn lanes_take_the_place_of_warps_along_an_axis() {
+        let columns = pointer(4, &[1, 128], &[4, 512]);
+        let cga = CgaLayout::single(2);
+        let within = |shape: &[u64], axis| {
+            access(shape, 32, &columns).encodings_within_warps(axis, 4, 32, &cga, target())
+        };
+        for (shape, axis) in [
+            ([64, 128], 0),
+            ([16, 512], 1),
+            ([4, 1024], 1),
+            ([128, 32], 0),
+        ] {
+            let found = within(&shape, axis);
+            assert!(!found.is_empty(), "{shape:?} {axis}");
+            for encoding in found {
+                assert_eq!(encoding.warps_per_cta[axis as usize], 1, "{encoding:?}");
+                let [lanes, warps] = [&encoding.threads_per_warp, &encoding.warps_per_cta];
+                assert_eq!(lanes.iter().product::<u32>(), 32);
+                assert_eq!(warps.iter().product::<u32>(), 4);
+                let bytes = 4 * encoding.size_per_thread[1] * lanes[1];
+                assert!(bytes >= 32, "{encoding:?}");
+                // No two threads hold the same element.
+                for dim in 0..2 {
+                    let held = encoding.size_per_thread[dim] * lanes[dim] * warps[dim];
+                    assert!(u64::from(held) <= shape[dim], "{encoding:?}");
+                }
+            }
+        }
+        let columns = &within(&[64, 128], 0)[0];
+        assert_eq!(columns.threads_per_warp, [4, 8]);
+        let runs = in_runs(columns, 0, &[64, 128]).unwrap();
+        assert_eq!(runs.size_per_thread, [16, 4]);
+        assert_eq!(in_runs(&runs, 0, &[64, 128]), None);
+        // One row for four warps.
+        assert!(within(&[1, 128], 1).is_empty());
     }
 
     #[test]

@@ -8,18 +8,24 @@
 
 use std::cell::RefCell;
 
+use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::tt::AddPtrOp;
 use llopt_layout::banks::Access;
 use llopt_layout::f2::Echelon;
 use llopt_layout::plan::{self, Machine, SwizzleRequest};
 use llopt_layout::{Dim, LinearLayout};
+use llopt_mlir::ir::ValueExt;
 use llopt_plan::element::Element;
+use llopt_plan::elementwise;
 use llopt_plan::shared_access::{self, Buffer};
-use llopt_target::Target;
+use llopt_target::{Feature, Target};
+use melior::ir::{OperationRef, ValueLike};
 use rustc_hash::FxHashMap;
 
 use super::catalog::{Catalog, MapId};
 use super::combining::tensor_type;
 use super::labelling::{Cost, IMPOSSIBLE};
+use super::relation::{element_bits, is_cheap, only_renames};
 
 /// Costs are integers in this fraction of a wavefront.
 const SCALE: f64 = 64.0;
@@ -176,8 +182,32 @@ impl Costs {
         self.target.global_costs().reload
     }
 
+    /// The cost of an op that computes each element of a tensor by itself.
+    pub(super) fn computing(
+        &self,
+        operation: OperationRef<'_, '_>,
+        layout: &LinearLayout,
+        bits: u32,
+    ) -> f32 {
+        if is_cheap(operation) || only_renames(operation) {
+            return 0.0;
+        }
+        let Some(address) = AddPtrOp::of(operation) else {
+            let each = elementwise::instructions_on(operation, self.target);
+            return each * self.arithmetic(layout, bits);
+        };
+        // Accesses by offsets from a base pointer add it themselves.
+        let is_base = address.ptr().defining_op().is_some_and(is_cheap);
+        if is_base && self.target.has(Feature::BufferOps) {
+            return 0.0;
+        }
+        // One instruction widens an offset, multiplies it by the element's size, and adds it.
+        let offset = RankedTensor::of(address.offset().r#type());
+        self.arithmetic(layout, offset.map_or(bits, element_bits))
+    }
+
     /// The cost of arithmetic on a tensor.
-    pub(super) fn arithmetic(&self, layout: &LinearLayout, bits: u32) -> f32 {
+    fn arithmetic(&self, layout: &LinearLayout, bits: u32) -> f32 {
         let words = bits.div_ceil(32) as f32;
         self.machine().costs.issue * (registers(layout) as f32 * words)
     }

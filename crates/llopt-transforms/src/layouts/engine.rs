@@ -5,24 +5,20 @@ use std::rc::Rc;
 
 use llopt_dialects::layout::transfer;
 use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts};
-use llopt_dialects::tables::types::{Pointer, RankedTensor};
+use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{ElementwiseInlineAsmOp, ScanOp};
 use llopt_dialects::ttg::LocalLoadOp;
 use llopt_layout::{Dim, LinearLayout};
-use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
-use llopt_plan::element::Element;
-use llopt_plan::facts::DimFacts;
-use llopt_plan::global_access::{self, AccessKind, Addresses, Groups};
+use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
+use llopt_plan::global_access::Groups;
 use llopt_plan::tensor::TensorType;
 use llopt_plan::types;
-use llopt_target::Target;
-use melior::ir::{OperationRef, Value, ValueLike};
+use melior::ir::{OperationRef, ValueLike};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::buffer;
 use super::catalog::{Catalog, LayoutId, MapId};
-use super::coalesced::GlobalAccess;
-use super::combining::{Combining, tensor_type};
+use super::combining::Combining;
 use super::cost::{Costs, registers, times};
 use super::facts::Facts;
 use super::graph::{Factor, Graph, Node, NodeKind, Use};
@@ -32,28 +28,17 @@ use super::locality::Local;
 use super::pins::Pins;
 use super::pressure;
 use super::products::Product;
-use super::relation::{Relation, element_bits, is_cheap};
-use crate::axis::AxisFacts;
+use super::relation::{Relation, element_bits};
 
-/// The probability that addresses of which nothing is known are neighbours along the last dimension if they are computed
-/// from ranges: rows in reverse, rotated rows, strides that are arguments. Where they are not, all layouts cost the same,
-/// and a conversion too many costs a small part of accesses that ask for a sector for each element; where they are, one
-/// too few costs most of the sectors.
-const NEARBY: f32 = 0.5;
-/// The same for addresses that the program loads, which may be anywhere: it only decides between layouts of equal cost.
-const NEARBY_IF_LOADED: f32 = 1.0 / 256.0;
-/// The most ops that are looked at for where addresses come from.
-const LONGEST_WAY: usize = 64;
-/// The probability that runs of consecutive addresses continue from run to run. What ends a run is mostly the
-/// remainder by an extent of which only a divisor is known, and that ends at most one run of a tensor.
-const LONGER: f32 = 0.5;
-/// Bytes of the widest access of a thread.
-const WIDEST: u64 = 16;
 /// The cost of an inline assembly that packs elements other than neighbours: more than anything else, but finite, for
 /// cases in which no layout avoids it.
 const OUT_OF_ORDER: f32 = 1e6;
 /// Registers of a thread for values other than a product's accumulator and one of its factors: addresses, indices.
 const BESIDE: u32 = 40;
+/// The cost of giving registers other names where a buffer could get another name instead: nothing, but of equal choices
+/// the buffer is better, as its name needs no other layout of the registers that are stored.
+const RENAMED: f32 = 1.0 / 64.0;
+
 /// The search for the layouts of a module.
 pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) graph: &'g Graph<'c, 'a>,
@@ -98,91 +83,34 @@ pub(super) struct Copied {
 /// That of nodes with layouts; `None` where there are no copies.
 type CopiedOf = FxHashMap<(usize, LayoutId), Option<Rc<Copied>>>;
 
-/// An access to global memory.
-pub(super) struct Access {
-    pub(super) shape: Vec<u64>,
-    element: Element,
-    pointer: AxisFacts,
-    mask: Option<AxisFacts>,
-    kind: AccessKind,
-    /// The probability that addresses of which nothing is known are neighbours.
-    nearby: f32,
-}
-
-impl Access {
-    /// Bits of an element in memory.
-    pub(super) fn element_bits(&self) -> u32 {
-        self.element.memory_bits()
-    }
-
-    /// The accessed tensor, in a layout.
-    pub(super) fn tensor(&self, layout: &LinearLayout) -> Option<TensorType> {
-        tensor_type(self.element, &self.shape, layout)
-    }
-
-    /// The groups of registers that each instruction moves.
-    pub(super) fn groups(&self, tensor: &TensorType, target: Target) -> Groups {
-        let access = global_access::GlobalAccess {
-            tensor,
-            addresses: Addresses::Pointers(&self.pointer),
-            mask: self.mask.as_ref(),
-            kind: self.kind,
-        };
-        access.groups(target)
-    }
-
-    /// The facts of the addresses if the longest of their runs were as long as the tensor; `None` if they already
-    /// are, or if accesses would become wider.
-    fn longer_runs(&self) -> Option<AxisFacts> {
-        let runs = self.pointer.dims.iter().map(|dim| dim.contiguity.get());
-        let mut runs: Vec<u64> = runs.collect();
-        let longest = (0..runs.len()).max_by_key(|&dim| runs[dim])?;
-        let (run, extent) = (runs[longest], *self.shape.get(longest)?);
-        let bytes = u64::from(self.element.memory_bits() / 8);
-        if run >= extent || run * bytes < WIDEST {
-            return None;
-        }
-        runs[longest] = extent;
-        Some(self.pointer.clone().with_promises(&runs, &[], &[]))
-    }
-
-    pub(super) fn described(&self) -> GlobalAccess<'_> {
-        GlobalAccess {
-            shape: &self.shape,
-            element_bits: self.element.memory_bits(),
-            pointer: &self.pointer,
-            mask: self.mask.as_ref(),
-            kind: self.kind,
+impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
+    /// One that may store factors of products to buffers, and does not compute values anew.
+    pub(super) fn new(
+        graph: &'g Graph<'c, 'a>,
+        catalog: &'g Catalog,
+        costs: &'g Costs,
+        facts: &'g Facts<'c, 'a>,
+        pins: &'g Pins,
+        grid: Grid,
+    ) -> Self {
+        Self {
+            graph,
+            catalog,
+            costs,
+            facts,
+            grid,
+            may_store: true,
+            may_compute: false,
+            pins,
+            products: RefCell::default(),
+            doubled: RefCell::default(),
+            parts: OnceCell::new(),
+            beside: RefCell::default(),
+            ahead: OnceCell::new(),
+            copied: RefCell::default(),
+            anew: RefCell::default(),
         }
     }
-}
-
-/// The element type that a tensor of addresses points to.
-fn pointee(pointer: Value<'_, '_>) -> Option<Element> {
-    let element = pointer.r#type().element_or_self();
-    types::element(Pointer::of(element)?.pointee())
-}
-
-/// Whether a tensor is computed from one that memory has been asked for, as far as a few ops say.
-fn is_loaded(value: Value<'_, '_>) -> bool {
-    let mut seen = FxHashSet::default();
-    let mut left = vec![value];
-    while let Some(value) = left.pop() {
-        let Some(operation) = value.defining_op() else {
-            continue;
-        };
-        if RankedTensor::of(value.r#type()).is_none()
-            || seen.len() >= LONGEST_WAY
-            || !seen.insert(operation.to_raw().ptr as usize)
-        {
-            continue;
-        }
-        if !operation.is_memory_effect_free() {
-            return true;
-        }
-        left.extend(operation.operand_values());
-    }
-    false
 }
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
@@ -257,6 +185,21 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         computed.map_or(moved, |computed| computed.min(moved))
     }
 
+    /// Whether a labelling is priced as if an operand were computed once more, for less than its conversion.
+    pub(super) fn relies_on_computing(&self, labels: &[LayoutId]) -> bool {
+        let nodes = &self.graph.nodes;
+        self.may_compute
+            && self.graph.uses.iter().any(|used| {
+                let (producer, consumer) = (used.producer, used.consumer);
+                let given = self.given(&nodes[producer], used.shape, labels[producer]);
+                let wanted = self.wanted(&nodes[consumer], used, labels[consumer]);
+                given.zip(wanted).is_some_and(|(given, wanted)| {
+                    let moved = times(self.moved(used, given, wanted), used.frequency);
+                    self.brought(used, given, wanted) < moved
+                })
+            })
+    }
+
     /// The cost of converting an operand once.
     pub(super) fn conversion(&self, used: &Use<'c, 'a>, from: LayoutId, to: LayoutId) -> f32 {
         if from == to {
@@ -295,7 +238,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
     /// The additional cost of a product for a layout of a factor, in memory or in registers; `None` if it does not
     /// support that.
-    fn taken(&self, factor: &Factor, product: LayoutId, label: LayoutId) -> Option<f32> {
+    pub(super) fn taken(&self, factor: &Factor, product: LayoutId, label: LayoutId) -> Option<f32> {
         let node = &self.graph.nodes[factor.product];
         let NodeKind::Op(operation, ..) = &node.kind else {
             return None;
@@ -410,70 +353,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
-    /// The access to global memory that an op is.
-    pub(super) fn access(&self, operation: OperationRef<'c, 'a>) -> Option<Access> {
-        let pointer = operation.operand_value(0)?;
-        let element = pointee(pointer);
-        let widest = |widest| AccessKind::Atomic { widest };
-        let (kind, mask) = match OpFacts::of(operation).anchor? {
-            LayoutAnchor::Load => (AccessKind::Load, 1),
-            LayoutAnchor::Store => (AccessKind::Store, 2),
-            // Pairs of 16-bit floats are updated together.
-            LayoutAnchor::Update if element?.memory_bits() == 16 => (widest(2), 2),
-            LayoutAnchor::Update => (widest(1), 2),
-            LayoutAnchor::CompareAndSwap => (widest(1), usize::MAX),
-            LayoutAnchor::Buffer => return None,
-        };
-        let tensor = RankedTensor::of(pointer.r#type())?;
-        let mask = operation.operand_value(mask);
-        Some(Access {
-            shape: transfer::extents(&tensor.shape()),
-            element: element?,
-            pointer: self.facts.of_value(pointer),
-            mask: mask.map(|mask| self.facts.of_value(mask)),
-            kind,
-            nearby: match is_loaded(pointer) {
-                true => NEARBY_IF_LOADED,
-                false => NEARBY,
-            },
-        })
-    }
-
-    /// The cost of an access for a warp.
-    pub(super) fn access_cost(&self, access: &Access, layout: &LinearLayout) -> f32 {
-        let Some(tensor) = tensor_type(access.element, &access.shape, layout) else {
-            return f32::INFINITY;
-        };
-        let price = |pointer: &AxisFacts| {
-            let access = global_access::GlobalAccess {
-                tensor: &tensor,
-                addresses: Addresses::Pointers(pointer),
-                mask: access.mask.as_ref(),
-                kind: access.kind,
-            };
-            access.price(self.costs.target).cost
-        };
-        let cost = price(&access.pointer);
-        let dims = &access.pointer.dims;
-        let is_uniform = |dim: &DimFacts| dim.constancy.get() > 1;
-        let unknown = dims.iter().all(|dim| dim.contiguity.get() == 1)
-            && !dims.last().is_some_and(is_uniform);
-        match access.shape.split_last() {
-            Some((&last, outer)) if unknown => {
-                let mut runs = vec![1; outer.len()];
-                runs.push(last);
-                // Vectors stay impossible: nothing is known of their alignment.
-                let nothing = AxisFacts::unknown(dims.len(), access.pointer.step);
-                let nearby = price(&nothing.with_promises(&runs, &[], &[]));
-                (1.0 - access.nearby) * cost + access.nearby * nearby
-            }
-            _ => match access.longer_runs() {
-                Some(longer) => (1.0 - LONGER) * cost + LONGER * price(&longer),
-                None => cost,
-            },
-        }
-    }
-
     /// The cost of an op that moves a tensor between registers and a buffer in shared memory.
     fn buffer_access(
         &self,
@@ -567,7 +446,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The cost of one execution.
-    fn once(&self, node: &Node<'c, 'a>, label: LayoutId) -> f32 {
+    pub(super) fn once(&self, node: &Node<'c, 'a>, label: LayoutId) -> f32 {
         let NodeKind::Op(operation, relation, _) = &node.kind else {
             return 0.0;
         };
@@ -601,10 +480,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     combining.scan(reverse.unwrap_or(false), self.costs.target)
                 })
             }
-            _ if is_cheap(*operation) => 0.0,
+            _ if buffer::renames(*operation) => RENAMED,
             _ => self
                 .buffer_access(*operation, node, map)
-                .unwrap_or_else(|| self.costs.arithmetic(&layout, bits)),
+                .unwrap_or_else(|| self.costs.computing(*operation, &layout, bits)),
         }
     }
 }

@@ -21,8 +21,9 @@ use std::collections::HashMap;
 use llopt_dialects::layout::transfer;
 use melior::ir::OperationRef;
 
+use super::access::Access;
 use super::catalog::LayoutId;
-use super::engine::{Access, Engine};
+use super::engine::Engine;
 use super::graph::{Factor, NodeKind};
 use super::labelling::{IMPOSSIBLE, Problem};
 use super::relation::{Relation, element_bits};

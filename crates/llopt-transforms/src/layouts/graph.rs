@@ -197,6 +197,11 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         self.node_of.get(&op_key(operation)).copied()
     }
 
+    /// The node of a tensor.
+    pub(super) fn node_of_value(&self, value: Value<'c, 'a>) -> Option<usize> {
+        self.node_of.get(&key(value)).copied()
+    }
+
     fn add_op(
         &mut self,
         operation: OperationRef<'c, 'a>,

@@ -18,6 +18,7 @@ use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, ValueExt, Walk};
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::constant::retype_constant;
+use super::grid::Grid;
 use super::relation::Relation;
 
 /// Which ops keep their layouts when the others are chosen anew.
@@ -34,15 +35,19 @@ pub(super) enum Keep {
 }
 
 impl Keep {
-    fn keeps(self, operation: OperationRef<'_, '_>) -> bool {
+    /// Whether a pass keeps the layouts of an op, in a program of so many threads in a block.
+    fn keeps(self, operation: OperationRef<'_, '_>, threads: u64) -> bool {
         let facts = OpFacts::of(operation);
-        let accesses = match facts.anchor {
-            Some(LayoutAnchor::Load) => self != Self::Products,
-            Some(LayoutAnchor::Store | LayoutAnchor::Update | LayoutAnchor::CompareAndSwap) => {
-                matches!(self, Self::Anchors | Self::Accesses)
-            }
-            Some(LayoutAnchor::Buffer) | None => false,
-        };
+        // Where there are fewer elements than threads, none has a neighbour to load, and nothing was coalesced.
+        let is_wide = access_elements(operation).is_none_or(|elements| elements >= threads);
+        let accesses = is_wide
+            && match facts.anchor {
+                Some(LayoutAnchor::Load) => self != Self::Products,
+                Some(LayoutAnchor::Store | LayoutAnchor::Update | LayoutAnchor::CompareAndSwap) => {
+                    matches!(self, Self::Anchors | Self::Accesses)
+                }
+                Some(LayoutAnchor::Buffer) | None => false,
+            };
         let chosen = ReshapeOp::of(operation).is_some_and(ReshapeOp::efficient_layout)
             || GatherOp::of(operation).is_some_and(GatherOp::efficient_layout);
         accesses
@@ -149,6 +154,12 @@ impl Pin {
     }
 }
 
+/// The elements of the tensor of addresses that an op has first, if it has one.
+fn access_elements(operation: OperationRef<'_, '_>) -> Option<u64> {
+    let tensor = RankedTensor::of(operation.operand_value(0)?.r#type())?;
+    Some(transfer::extents(&tensor.shape()).iter().product())
+}
+
 fn key(operation: OperationRef<'_, '_>) -> usize {
     operation.to_raw().ptr as usize
 }
@@ -164,7 +175,8 @@ fn is_plain(conversion: ConvertLayoutOp<'_, '_>) -> bool {
 }
 
 /// Removes the layouts of what is not kept, and the conversions; returns the layouts that the ops had.
-pub(super) fn release(functions: &[OperationRef<'_, '_>], keep: Keep) -> Pins {
+pub(super) fn release(functions: &[OperationRef<'_, '_>], keep: Keep, grid: Grid) -> Pins {
+    let threads = u64::from(grid.num_warps) * u64::from(grid.threads_per_warp);
     let mut pins = Pins::default();
     let mut operations = Vec::new();
     for function in functions {
@@ -173,7 +185,7 @@ pub(super) fn release(functions: &[OperationRef<'_, '_>], keep: Keep) -> Pins {
     for &operation in &operations {
         let computes = OpFacts::of(operation).control == Control::Computes;
         let mut pin = Pin::of(operation);
-        pin.stays = computes && keep.keeps(operation);
+        pin.stays = computes && keep.keeps(operation, threads);
         if !pin.stays {
             pin.operands.clear();
         }

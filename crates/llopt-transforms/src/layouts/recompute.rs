@@ -3,7 +3,8 @@
 //! Offsets and masks are cheap to compute and often wanted in two layouts. The ops from which a value is computed,
 //! back to constants, ranges, splats, and values that already have the right layout, form a *slice*; if the slice
 //! costs less in the required layout than the conversion, it is copied for the use that requires it. Only ops without
-//! effects and regions are copied.
+//! effects and regions are copied. A slice may also begin with a conversion: that of a vector costs less than that of
+//! the tensor that it is broadcast to, and that of narrow numbers less than that of what they are widened to.
 //!
 //! The choice of layouts depends on it: a mask that costs next to nothing in the layout that requires it must not keep
 //! a product's result from being masked in its own layout. So a use whose operand can be computed from constants,
@@ -19,8 +20,8 @@ use super::catalog::LayoutId;
 use super::cost::times;
 use super::engine::Engine;
 use super::graph::{Node, NodeKind};
-use super::labelling::Cost;
-use super::relation::{Relation, element_bits, is_cheap};
+use super::labelling::{Cost, IMPOSSIBLE};
+use super::relation::{Relation, element_bits};
 
 /// The largest number of ops of a slice.
 const LARGEST: usize = 64;
@@ -59,7 +60,7 @@ pub(super) fn instead_of_converting<'c: 'a, 'a>(
             continue;
         }
         let mut slice = Slice::default();
-        let found = slice.grow(engine, labels, used.value, wanted);
+        let found = slice.compute(engine, labels, used.value, wanted);
         if found
             && !slice.operations.is_empty()
             && slice.cost < conversion
@@ -91,6 +92,21 @@ fn may_be_copied(operation: OperationRef<'_, '_>, node: &Node<'_, '_>) -> bool {
 }
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
+    /// What it costs to convert a tensor once.
+    fn moving(&self, tensor: RankedTensor<'c>, from: LayoutId, to: LayoutId) -> f32 {
+        let catalog = self.catalog;
+        match (catalog.map(from), catalog.map(to)) {
+            (Some(source), Some(target))
+                if !catalog.is_in_memory(from) && !catalog.is_in_memory(to) =>
+            {
+                let maps = [source, target];
+                self.costs
+                    .conversion(catalog, maps, element_bits(tensor), 0)
+            }
+            _ => f32::INFINITY,
+        }
+    }
+
     /// What it costs to compute a value in a layout from constants, ranges, and scalars, as often as the ops run that it
     /// comes from; `None` if it comes from anything else, or from too many ops.
     pub(super) fn computed_anew(&self, value: Value<'c, 'a>, wanted: LayoutId) -> Option<Cost> {
@@ -125,13 +141,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .catalog
                 .label_of_result(*relation, wanted, node.shape)?;
             let layout = self.catalog.linear(self.catalog.map(label)?);
-            let own = match is_cheap(operation) {
-                true => 0,
-                false => times(
-                    self.costs.arithmetic(&layout, element_bits(tensor)),
-                    node.frequency,
-                ),
-            };
+            let bits = element_bits(tensor);
+            let own = times(
+                self.costs.computing(operation, &layout, bits),
+                node.frequency,
+            );
             // Something for each op: of layouts that cost the same the one that copies nothing is taken.
             let (mut cost, mut operations) = (own + 1, 1);
             for (position, operand) in operation.operand_values().enumerate() {
@@ -156,7 +170,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Slice<'c, 'a> {
-    /// Adds the ops that are needed to have `value` in a layout; false if that cannot be computed again.
+    /// Adds what is needed to have `value` in a layout: the ops that compute it, or a conversion of what one of them
+    /// takes, whichever costs less; false if there is no way.
     fn grow(
         &mut self,
         engine: &Engine<'_, 'c, 'a>,
@@ -164,13 +179,44 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         value: Value<'c, 'a>,
         wanted: LayoutId,
     ) -> bool {
-        let catalog = engine.catalog;
         let Some(tensor) = RankedTensor::of(value.r#type()) else {
             // Scalars have no layout.
             return true;
         };
-        let shape = catalog.shape(&tensor.shape());
-        let Some(operation) = value.defining_op() else {
+        let Some(index) = engine.graph.node_of_value(value) else {
+            // Another use has caused a copy in this round already.
+            return false;
+        };
+        let node = &engine.graph.nodes[index];
+        let shape = engine.catalog.shape(&tensor.shape());
+        let Some(there) = engine.given(node, shape, labels[index]) else {
+            return false;
+        };
+        if engine.catalog.are_equal(there, wanted) {
+            return true;
+        }
+        let converted = times(engine.moving(tensor, there, wanted), node.frequency);
+        let before = (self.operations.len(), self.cost);
+        if self.compute(engine, labels, value, wanted) && self.cost - before.1 <= converted {
+            return true;
+        }
+        self.operations.truncate(before.0);
+        self.cost = before.1.saturating_add(converted);
+        converted != IMPOSSIBLE
+    }
+
+    /// Adds the ops that compute `value` in a layout; false if they cannot be copied.
+    fn compute(
+        &mut self,
+        engine: &Engine<'_, 'c, 'a>,
+        labels: &[LayoutId],
+        value: Value<'c, 'a>,
+        wanted: LayoutId,
+    ) -> bool {
+        let catalog = engine.catalog;
+        let (Some(tensor), Some(operation)) =
+            (RankedTensor::of(value.r#type()), value.defining_op())
+        else {
             return false;
         };
         let Some(index) = engine.graph.node_of_op(operation) else {
@@ -178,10 +224,6 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
             return false;
         };
         let node = &engine.graph.nodes[index];
-        let there = engine.given(node, shape, labels[index]);
-        if there.is_some_and(|there| catalog.are_equal(there, wanted)) {
-            return true;
-        }
         let NodeKind::Op(_, _, number) = &node.kind else {
             return false;
         };
@@ -211,11 +253,10 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
                 return false;
             }
         }
-        if !is_cheap(operation) {
-            let layout = catalog.linear(map);
-            let cost = engine.costs.arithmetic(&layout, element_bits(tensor));
-            self.cost = self.cost.saturating_add(times(cost, node.frequency));
-        }
+        let layout = catalog.linear(map);
+        let bits = element_bits(tensor);
+        let cost = engine.costs.computing(operation, &layout, bits);
+        self.cost = self.cost.saturating_add(times(cost, node.frequency));
         self.operations.push((operation, wanted));
         true
     }

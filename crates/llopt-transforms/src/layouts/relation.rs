@@ -10,7 +10,7 @@
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::layout::{product, transfer};
-use llopt_dialects::meaning::facts::{Integers, OpFacts, Transfer};
+use llopt_dialects::meaning::facts::{Integers, Meaning, OpFacts, Transfer};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::DotScaledOp;
 use llopt_dialects::{arith, ub};
@@ -282,6 +282,26 @@ pub(super) fn is_cheap(operation: OperationRef<'_, '_>) -> bool {
             | Integers::Address => {
                 arith::ConstantOp::of(operation).is_some() || ub::PoisonOp::of(operation).is_some()
             }
+        }
+}
+
+/// Whether an op gives registers other names: what it computes is where its operands were.
+pub(super) fn only_renames(operation: OperationRef<'_, '_>) -> bool {
+    let facts = OpFacts::of(operation);
+    facts.meaning == Meaning::Shape
+        && match facts.layouts {
+            Transfer::Same
+            | Transfer::ExpandDims
+            | Transfer::Transpose
+            | Transfer::Reshape
+            | Transfer::Join
+            | Transfer::Split => true,
+            Transfer::Unknown
+            | Transfer::Unpack
+            | Transfer::Reduce
+            | Transfer::Gather
+            | Transfer::Histogram
+            | Transfer::Product => false,
         }
 }
 

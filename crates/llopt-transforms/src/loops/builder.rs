@@ -114,6 +114,17 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         self.compare(CmpIPredicate::Eq, x, y)
     }
 
+    /// Whether both conditions hold.
+    pub(crate) fn both(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.binary(arith::AndIOp::NAME, x, y)
+    }
+
+    /// The condition that is always true.
+    pub(crate) fn always(&mut self) -> Value<'c, 'a> {
+        let truth = IntegerType::new(self.rewriter.context(), 1).into();
+        self.constant(truth, 1)
+    }
+
     /// The condition that is always false.
     pub(crate) fn never(&mut self) -> Value<'c, 'a> {
         let truth = IntegerType::new(self.rewriter.context(), 1).into();

@@ -33,6 +33,10 @@ pub struct Pipelined {
     pub bound: u32,
     /// The pipe that is busy for so long; `None` if the bound is that of a recurrence.
     pub limit: Option<String>,
+    /// The pipes that an iteration uses, and the cycles for which it keeps each of them busy.
+    pub busy: Vec<(String, u32)>,
+    /// Lines of global memory that an iteration requests.
+    pub lines: u32,
     /// Buffers of each ring.
     pub slots: u32,
     /// Bytes of all rings.
@@ -61,6 +65,12 @@ impl Pipelined {
             interval: schedule.interval,
             bound: schedule.bound.interval,
             limit: schedule.bound.pipe.map(|pipe| pipe.to_string()),
+            busy: scheduled
+                .busy
+                .iter()
+                .map(|(pipe, cycles)| (pipe.to_string(), *cycles))
+                .collect(),
+            lines: scheduled.lines,
             slots: 0,
             bytes: 0,
             copies: 0,

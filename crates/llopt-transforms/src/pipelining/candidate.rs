@@ -16,7 +16,7 @@ use super::rewrite::rewrite;
 use super::running::{Running, running};
 use super::slice::Slice;
 use super::stores::{may_meet, parameter, stored_to};
-use super::{depth, last_iterations, ring};
+use super::{depth, last_iterations, overlap, ring};
 use crate::allocation::FunctionBuffers;
 use crate::axis::AxisAnalysis;
 use crate::loops::unroll::STAGES;
@@ -53,7 +53,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         if products.is_empty() {
             return Err("its products are in branches".to_owned());
         }
-        let stored = stored_to(of);
+        let stored = stored_to(of.operation());
         let mut chosen: Vec<Load> = Vec::new();
         for operation in loads::of_products(of, &products) {
             let load = Load::of(of, operation, facts, plans).and_then(|load| {
@@ -185,7 +185,9 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         let mut rewriter = Rewriter::new(of.operation().ctx());
         // Of the loops that take its place none is pipelined again.
         of.operation().remove_attr(STAGES);
-        rewrite(&mut rewriter, design).ok_or("a value would be used before it is there")?;
+        let new = rewrite(&mut rewriter, design);
+        let new = new.ok_or("a value would be used before it is there")?;
+        overlap::run_until_read(&mut rewriter, new, self.warps, plans);
         Ok(pipelined)
     }
 }

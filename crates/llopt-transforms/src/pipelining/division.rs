@@ -11,7 +11,7 @@ use super::candidate::Candidate;
 use super::graph::Scheduled;
 use super::loads::Load;
 use super::stores::{may_meet, parameter, stored_to};
-use super::{ahead, partitions, price};
+use super::{ahead, late_waits, partitions, price};
 use crate::loops::view::{For, is_loop};
 
 /// Bytes of shared memory that are left free for barriers and for values that are passed to partitions.
@@ -115,7 +115,7 @@ pub(super) fn divide<'c: 'a, 'a>(
         return Err("there is no loop".to_owned());
     };
     // The copies of later iterations overlap with all of the loops.
-    let roots = stored_to(root)?;
+    let roots = stored_to(root.operation())?;
     let meets = |load: &Load<'c, 'a>| may_meet(parameter(load.address()), &roots);
     if candidate.loads.iter().any(meets) {
         return Err("a loop around it may store to what it loads from".to_owned());
@@ -143,6 +143,7 @@ pub(super) fn divide<'c: 'a, 'a>(
         }
     };
     let loops = request.nest.len() as u32;
+    let around = request.nest.clone();
     let loads = candidate.loads.clone();
     let division = partitions::Division::of(request.nest, loads, running, block.slots)?;
     let pipelined = Pipelined {
@@ -159,6 +160,9 @@ pub(super) fn divide<'c: 'a, 'a>(
         ..Pipelined::of(scheduled, wanted)
     };
     let mut rewriter = Rewriter::new(root.operation().ctx());
+    for of in around {
+        late_waits::defer(&mut rewriter, of);
+    }
     let registers = block.kept.map(u32::cast_signed);
     let inner = partitions::divide(&mut rewriter, &division, candidate.warps, registers);
     let inner = inner.ok_or("a value would be used before it is there")?;

@@ -34,6 +34,10 @@ const LATENCY: u32 = 4;
 pub(super) struct Scheduled {
     pub(super) schedule: Schedule,
     pub(super) stages: u32,
+    /// The cycles for which an iteration keeps each pipe busy that it uses.
+    pub(super) busy: Vec<(Pipe, u32)>,
+    /// Lines of global memory of which an iteration's loads request a part each.
+    pub(super) lines: u32,
     /// Cycles for which an iteration keeps the matrix units busy.
     pub(super) matrix: u32,
     /// Cycles for which it keeps busy the units with which threads compute: the maximum of the two pipes.
@@ -116,6 +120,8 @@ pub(super) fn schedule<'c: 'a, 'a>(
     let [matrix, plain, special] =
         [Pipe::Matrix, Pipe::Threads, Pipe::Special].map(|pipe| graph.busy(pipe));
     let threads = plain.max(special);
+    let busy = Pipe::ALL.map(|pipe| (pipe, graph.busy(pipe)));
+    let busy = busy.into_iter().filter(|(_, cycles)| *cycles > 0).collect();
     let schedule = graph.schedule();
     let stages = loads.iter().filter_map(|load| {
         let (from, to) = (number(load.operation())?, number(load.reader)?);
@@ -123,9 +129,17 @@ pub(super) fn schedule<'c: 'a, 'a>(
         Some(1 + ahead.div_ceil(schedule.interval.max(1)))
     });
     let stages = stages.max().unwrap_or(1);
+    let line = u64::from(memory.line_bytes);
+    // What goes through registers also goes through the first-level cache, which keeps lines for later iterations.
+    let lines = loads.iter().map(|load| {
+        let run = if load.is_copied() { load.run } else { line };
+        load.bytes.div_ceil(run.clamp(1, line))
+    });
     Scheduled {
         schedule,
         stages,
+        busy,
+        lines: u32::try_from(lines.sum::<u64>()).unwrap_or(u32::MAX),
         matrix,
         threads,
     }

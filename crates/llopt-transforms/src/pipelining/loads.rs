@@ -62,6 +62,8 @@ pub(super) struct Load<'c, 'a> {
     pub(super) slot: MemDescParts<'c>,
     /// Its bytes.
     pub(super) bytes: u64,
+    /// Those of them that are adjacent in global memory, as far as is known.
+    pub(super) run: u64,
     /// The first operation that reads it.
     pub(super) reader: OperationRef<'c, 'a>,
     /// Elements of each access of a thread, if threads access it.
@@ -147,6 +149,10 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
             source: Source::Bulk(bulk),
             reads,
             bytes: bytes_of(&slot.shape, slot.element),
+            run: bytes_of(
+                &slot.shape[slot.shape.len().saturating_sub(1)..],
+                slot.element,
+            ),
             slot,
             reader: reader.ok_or("nothing of the loop reads it")?,
             width: 1,
@@ -263,9 +269,16 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         let slot = ring::slot(tensor, encoding);
         let bytes = bytes_of(&slot.shape, slot.element);
         let reader = first_reader(of, &reads, result, &[]).ok_or("nothing of the loop reads it")?;
+        let runs = facts.facts(load.ptr()).dims.into_iter();
+        let along = runs
+            .zip(&slot.shape)
+            .max_by_key(|(dim, _)| dim.contiguity.get());
+        let run = along.filter(|(dim, _)| dim.contiguity.get() > 1);
+        let run = run.map_or(1, |(_, extent)| *extent);
         Ok(Self {
             source: Source::Load(load, copied),
             reads,
+            run: bytes_of(&[run], slot.element),
             slot,
             bytes,
             reader,

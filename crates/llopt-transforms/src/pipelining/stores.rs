@@ -3,6 +3,7 @@
 //! Kernels access memory through their parameters, and no two parameters are assumed to overlap. So stores and loads
 //! are told apart by the parameters from which their addresses are computed.
 
+use llopt_dialects::llvm;
 use llopt_dialects::meaning::facts::{OpFacts, Step, Synchronization};
 use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
 use llopt_dialects::tables::types::{Pointer, TensorDesc, element_or_self};
@@ -10,12 +11,12 @@ use llopt_dialects::tt::FuncOp;
 use llopt_dialects::ttng::{ReinterpretTensorDescOp, TensormapCreateOp};
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
-use melior::ir::{Value, ValueLike};
+use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::loops::view::For;
 
 /// Whether memory of one parameter may be memory of others: if it is the same, or one is unknown.
-pub(super) fn may_meet<'c: 'a, 'a>(
+pub(crate) fn may_meet<'c: 'a, 'a>(
     loaded: Option<Value<'c, 'a>>,
     stored: &[Option<Value<'c, 'a>>],
 ) -> bool {
@@ -23,14 +24,16 @@ pub(super) fn may_meet<'c: 'a, 'a>(
     !stored.iter().all(is_apart)
 }
 
-/// The parameters whose memory a loop stores to, and `None` for an unknown one.
+/// The parameters whose memory the ops in an operation store to, and `None` for an unknown one.
 ///
 /// # Errors
 /// An operation that may store anywhere.
-pub(super) fn stored_to<'c: 'a, 'a>(of: For<'c, 'a>) -> Result<Vec<Option<Value<'c, 'a>>>, String> {
+pub(crate) fn stored_to<'c: 'a, 'a>(
+    of: OperationRef<'c, 'a>,
+) -> Result<Vec<Option<Value<'c, 'a>>>, String> {
     let mut roots = Vec::new();
     let mut unknown = None;
-    of.operation().for_each_op(Walk::PreOrder, |operation| {
+    of.for_each_op(Walk::PreOrder, |operation| {
         let has_regions = operation.region_refs().len() > 0;
         let facts = OpFacts::of(operation);
         // The copies that it waits for are visited themselves.
@@ -38,6 +41,10 @@ pub(super) fn stored_to<'c: 'a, 'a>(of: For<'c, 'a>) -> Result<Vec<Option<Value<
             .asynchronous
             .is_some_and(|asynchronous| asynchronous.step == Step::Waits)
         {
+            return;
+        }
+        // MLIR keeps promises in their place by an effect.
+        if llvm::AssumeOp::of(operation).is_some() {
             return;
         }
         let Some(effects) = operation.effects() else {
@@ -73,7 +80,7 @@ fn described<'c: 'a, 'a>(object: ReinterpretTensorDescOp<'c, 'a>) -> Option<Valu
 }
 
 /// The parameter from which an address is computed, if there is one.
-pub(super) fn parameter<'c: 'a, 'a>(address: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+pub(crate) fn parameter<'c: 'a, 'a>(address: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
     let is_address = |value: &Value<'c, 'a>| {
         let r#type = value.r#type();
         Pointer::of(element_or_self(r#type)).is_some() || TensorDesc::of(r#type).is_some()

@@ -106,7 +106,7 @@ fn runs(operation: OperationRef<'_, '_>) -> f64 {
 }
 
 /// Bytes of the buffers that a loop reads from: those that it fills, once for each stage, and those from outside.
-fn shared_bytes(of: For<'_, '_>, stages: u64) -> u64 {
+pub(super) fn shared_bytes(of: For<'_, '_>, stages: u64) -> u64 {
     let mut bytes = 0;
     let mut seen: Vec<Value> = Vec::new();
     for operation in of.operations() {
@@ -134,7 +134,7 @@ fn shared_bytes(of: For<'_, '_>, stages: u64) -> u64 {
 }
 
 /// Registers of a thread for a value, unless it is an address or names those of another one.
-fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
+pub(super) fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
     let is_renamed = value.defining_op().is_some_and(|maker| {
         ConstantOp::of(maker).is_some()
             || SplatOp::of(maker).is_some()
@@ -155,8 +155,9 @@ fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
     }
 }
 
-/// The most registers of a thread that are live at one operation of a loop.
-fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 {
+/// The most registers of a thread that are live after one operation of a loop: an operation may write where its operands
+/// were.
+pub(super) fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 {
     let operations = of.operations();
     let end = operations.len();
     let mut live = vec![across(of, plans); end + 1];
@@ -175,7 +176,9 @@ fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 {
         let size = words(value, plans);
         let last = value.users().map(place).max();
         if let Some(last) = last.filter(|_| size > 0) {
-            live[first..=last].iter_mut().for_each(|sum| *sum += size);
+            live[first..last.max(first)]
+                .iter_mut()
+                .for_each(|sum| *sum += size);
         }
     }
     live.into_iter().max().unwrap_or(0)

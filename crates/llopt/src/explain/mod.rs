@@ -4,25 +4,33 @@
 //! The decisions are those that code generation followed ([`llopt_codegen::walk::decision`]); nothing is planned a
 //! second time here. The JSON has the structure of [`Explanation`]; fields may be added, but none change.
 
+mod emitted;
 mod plan;
+mod predicted;
 mod text;
 
 pub use plan::PlanJson;
+use predicted::Iteration;
+pub use predicted::Prediction;
 
 pub use crate::chosen_layouts::{ChosenLayouts, Left, Op};
 pub use crate::loop_schedules::{LateLoad, LoopSchedule, Producer, Stages};
 pub use crate::shared_loops::SharedLoop;
+pub use crate::written_layouts::{AccessSize, PricedOp, WrittenLayouts};
 
-use llopt_codegen::llvm::machine;
+use inkwell::targets::TargetMachine;
+use llopt_codegen::llvm::{emit, machine, optimize};
 use llopt_codegen::walk::decision::{
     Choice, Decision, Gather, Port, Product, Reduction, Scan, Site,
 };
+use llopt_codegen::walk::lower::LoweredModule;
 use llopt_layout::plan::{Plan, SharedAccess};
 use serde::Serialize;
 
 use crate::contain::contained_within;
 use crate::{
-    Error, Options, Source, Timings, compiler, input, loop_schedules, session, shared_loops,
+    ArtifactKind, CopiedLoop, Error, Options, Source, Timings, compiler, input, loop_schedules,
+    module, session, shared_loops, tensor_copies,
 };
 
 /// All decisions about one kernel.
@@ -42,8 +50,12 @@ pub struct Explanation {
     pub layouts: Option<ChosenLayouts>,
     /// The loops of products that blocks should share, if the options say so.
     pub shared_loops: Vec<SharedLoop>,
+    /// The prices of the layouts as they are, whoever chose them; none if the layouts of an op are not known.
+    pub written: Option<WrittenLayouts>,
     /// The schedules of loops with products, if the kernel came without layouts.
     pub loops: Vec<LoopSchedule>,
+    /// What became of loops that load factors of products through pointers, if they may become tensor copies.
+    pub copied: Vec<CopiedLoop>,
     /// In the order in which code is emitted.
     pub decisions: Vec<Explained>,
 }
@@ -142,10 +154,16 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
         compiler::to_layouts(&context, &module, &options, &mut time)?;
         let layouts = ChosenLayouts::take(module.as_operation());
         let shared_loops = shared_loops::take(module.as_operation());
-        let loops = loop_schedules::take(module.as_operation());
+        let written = WrittenLayouts::of(module.as_operation(), &options).ok();
+        let mut loops = loop_schedules::take(module.as_operation());
+        let copied = tensor_copies::take(module.as_operation());
         let llvm = inkwell::context::Context::create();
         let machine = machine::Machine::of(options.target)?;
         let lowered = compiler::to_llvm(&context, &module, &llvm, &machine, &options, &mut time)?;
+        let products = module::num_warps(&module, &options);
+        predict(
+            &mut loops, &lowered, &machine, products, &options, &mut time,
+        )?;
         Ok(Explanation {
             target: options.target.to_string(),
             kernel: lowered.metadata.name.clone(),
@@ -154,10 +172,54 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
             shared_bytes: lowered.metadata.shared,
             layouts,
             shared_loops,
+            written,
             loops,
+            copied,
             decisions: lowered.decisions.iter().map(explained).collect(),
         })
     })
+}
+
+/// Predicts the time of an iteration of each pipelined loop, whose products so many warps execute, if the model knows
+/// the target's code, and this contains as many loops with products.
+fn predict(
+    loops: &mut [LoopSchedule],
+    lowered: &LoweredModule<'_>,
+    machine: &TargetMachine,
+    warps: u32,
+    options: &Options,
+    time: &mut Timings,
+) -> Result<(), Error> {
+    let target = options.target;
+    if !loops.iter().any(|of| of.pipeline.is_some()) || !ArtifactKind::Ptx.exists_for(target) {
+        return Ok(());
+    }
+    let module = lowered.module.clone();
+    if options.optimize {
+        time.phase("optimise", || optimize::optimize(&module, target, machine))?;
+    }
+    let text = time.phase("emit", || emit::assembly(module, target, machine))?;
+    let emitted = emitted::of_text(&text);
+    let pipelined = loops.iter_mut().filter(|of| of.pipeline.is_some());
+    let with_products: Vec<&mut LoopSchedule> = pipelined.collect();
+    if with_products.len() != emitted.len() {
+        return Ok(());
+    }
+    let wavefronts = predicted::wavefronts(&lowered.decisions);
+    for (of, emitted) in with_products.into_iter().zip(emitted) {
+        let Some(stages) = &of.pipeline else { continue };
+        let iteration = Iteration {
+            target,
+            emitted,
+            stages,
+            warps,
+            all_warps: lowered.metadata.num_warps,
+            shared: lowered.metadata.shared,
+            wavefronts,
+        };
+        of.predicted = iteration.predicted();
+    }
+    Ok(())
 }
 
 fn explained(decision: &Decision) -> Explained {

@@ -6,8 +6,8 @@ use llopt_codegen::walk::decision::{Gather, Product, Reduction, Scan};
 use llopt_plan::priced::Priced;
 
 use super::{
-    Access, ChosenLayouts, End, Explained, Explanation, Kind, LoopSchedule, Op, PlanJson, Producer,
-    SharedLoop, Width,
+    Access, ChosenLayouts, CopiedLoop, End, Explained, Explanation, Kind, LoopSchedule, Op,
+    PlanJson, Prediction, Producer, SharedLoop, Width,
 };
 
 impl fmt::Display for Explanation {
@@ -28,6 +28,15 @@ impl fmt::Display for Explanation {
         )?;
         if let Some(layouts) = &self.layouts {
             write!(f, "{layouts}")?;
+        } else if let Some(written) = &self.written {
+            writeln!(
+                f,
+                "The layouts that it has cost {:.0} cycles.",
+                written.cost
+            )?;
+        }
+        for of in &self.copied {
+            write!(f, "{of}")?;
         }
         for of in &self.shared_loops {
             write!(f, "{of}")?;
@@ -91,6 +100,40 @@ impl fmt::Display for SharedLoop {
     }
 }
 
+impl fmt::Display for CopiedLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let location = &self.location;
+        if let Some(reason) = &self.reason {
+            return writeln!(f, "Loop ({location}) loads through pointers: {reason}.");
+        }
+        let otherwise = match self.is_rare {
+            true => "the loop as it was is for extreme sizes, and not pipelined",
+            false => "the loop as it was is as fast as before",
+        };
+        writeln!(
+            f,
+            "Loop ({location}) copies the tiles of {} loads, under {} conditions; {otherwise}.",
+            self.loads, self.conditions
+        )
+    }
+}
+
+impl fmt::Display for Prediction {
+    /// The time, and what it consists of.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cycles, blocks, .. } = self;
+        write!(
+            f,
+            "  predicted  an iteration takes about {cycles} cycles, the share of each of {blocks} resident blocks:"
+        )?;
+        for (number, (name, cycles)) in self.terms.iter().enumerate() {
+            let separator = if number > 0 { "," } else { "" };
+            write!(f, "{separator} {name} {cycles}")?;
+        }
+        writeln!(f)
+    }
+}
+
 impl fmt::Display for LoopSchedule {
     /// How the loop is pipelined or why it is not, and a line for each load that is not pipelined.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,6 +161,9 @@ impl fmt::Display for LoopSchedule {
                     limit.unwrap_or("results that the next iteration needs"),
                     of.needed
                 )?;
+                if let Some(predicted) = &self.predicted {
+                    write!(f, "{predicted}")?;
+                }
                 if of.product_ahead == Some(true) {
                     writeln!(
                         f,

@@ -18,4 +18,5 @@ mod narrow_codes;
 mod reuse;
 mod scaled_products;
 mod split_k;
+mod tensor_copies;
 mod warp_groups;

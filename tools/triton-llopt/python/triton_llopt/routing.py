@@ -30,7 +30,7 @@ from triton.backends.compiler import Language
 from triton.backends.nvidia import compiler as _nvidia
 from triton.runtime import jit as _jit
 
-from triton_llopt import _llopt, splitting
+from triton_llopt import _llopt, argument_tensors, splitting
 from triton_llopt.errors import FallbackWarning, LloptError, UnsupportedError
 
 # The information for launchers that only the compiler of the code has. Everything else in
@@ -143,6 +143,7 @@ class _Stages:
             keywords["split_k"] = 0 if split_k == "auto" else split_k
             if self.configuration.chooses_warps:
                 keywords["num_warps"] = 0
+            keywords["tensor_copies"] = self.configuration.tensor_copies
         text = str(source)
         try:
             compiled = self.compiler()(
@@ -175,6 +176,7 @@ class _Stages:
         metadata.update({key: found[key] for key in _COMPILED})
         if form == "ttir":
             metadata["tensordesc_meta"] = found["tensordesc_meta"]
+            metadata["argument_tensors"] = found.get("argument_tensors", [])
         if found.get(splitting.PROPOSAL):
             metadata[splitting.PROPOSAL] = found[splitting.PROPOSAL]
         self.texts = {form: compiled.text(form) for form in forms}
@@ -257,6 +259,10 @@ def _wrap_key():
     return undo
 
 
+def _kernels_make_descriptors():
+    return configuration is not None and configuration.tensor_copies == "kernel"
+
+
 _undo = []
 
 
@@ -267,6 +273,7 @@ def install(wanted):
         raise ImportError(f"triton_llopt needs Triton 3.6, not {triton.__version__}")
     if not _undo:
         _undo.extend([_wrap(_nvidia.CUDABackend), _wrap(_amd.HIPBackend), _wrap_key(), splitting.wrap(_changed)])
+        _undo.append(argument_tensors.install(_kernels_make_descriptors))
     configuration = wanted
 
 

@@ -19,6 +19,7 @@ from triton.backends.nvidia.driver import ty_to_cpp
 from triton.runtime import driver as _driver
 
 from triton_llopt import _llopt
+from triton_llopt.argument_tensors import ArgumentTensors
 from triton_llopt.errors import SanitizerError, SanitizerWarning, SimulationError
 
 
@@ -37,6 +38,20 @@ def allocation(tensor):
         # Triton's wrapper that gives a tensor another element type.
         return allocation(tensor.base)
     return None
+
+
+def _object(about, address, shape, strides, fill_nan=False):
+    """The contents of a descriptor's object."""
+    return _llopt.tensor_descriptor(
+        address,
+        shape,
+        strides,
+        elem_size=about["elem_size"],
+        elem_type=about["elem_type"],
+        swizzle=about["swizzle"],
+        block_size=about["block_size"],
+        fill_nan=fill_nan,
+    )
 
 
 class _Arguments:
@@ -96,17 +111,14 @@ class _Arguments:
             # The object counts 4-bit values.
             shape[-1] *= 2
         self.note(value.base)
-        object = _llopt.tensor_descriptor(
-            value.base.data_ptr(),
-            shape,
-            strides,
-            elem_size=about["elem_size"],
-            elem_type=about["elem_type"],
-            swizzle=about["swizzle"],
-            block_size=about["block_size"],
-            fill_nan=fill_nan,
-        )
+        object = _object(about, value.base.data_ptr(), shape, strides, fill_nan)
         self.values += [object, *shape, *strides]
+
+    def add_objects(self, tensors, arguments):
+        """The objects of the tensors that arguments describe."""
+        for tensor in tensors.of(tensors.key(arguments)):
+            tensor = tensor.or_any()
+            self.values.append(_object(tensor.about, tensor.address, tensor.shape, tensor.strides))
 
     def sizes(self):
         """Bytes by address; overlapping allocations are merged."""
@@ -155,6 +167,9 @@ class Launcher:
         given = _Arguments(getattr(metadata, "tensordesc_meta", None) or ())
         for type, value in zip(self.signature, arguments):
             given.add(type, value)
+        tensors = getattr(metadata, "argument_tensors", None)
+        if tensors:
+            given.add_objects(ArgumentTensors(self.signature, tensors), arguments)
         x, y, z = grid
         blocks = x * metadata.num_ctas * y * z
         for scratch in ("global_scratch_size", "profile_scratch_size"):

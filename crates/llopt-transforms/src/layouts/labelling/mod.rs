@@ -23,10 +23,13 @@
 //! one with two becomes an edge between them. On trees and series-parallel graphs, which most kernels are, nothing
 //! else happens.
 //!
-//! If even the smallest table would have more than `LARGEST_TABLE` entries, a node is *fixed* instead: it gets the
-//! label whose cost, together with the least that its neighbourhood can then add, is smallest. Without that, the
-//! result is optimal; with it, labels are changed one at a time afterwards for as long as that helps, and a lower
-//! *bound* of all labellings is computed: in it, each edge counts with its least cost for a label of one of its ends.
+//! If even the smallest table would have more than `LARGEST_TABLE` entries, the node with the most neighbours is *fixed*
+//! instead: the rest is solved once for each of its labels. If that is all, the best of these labellings is optimal.
+//! Where the rest needs fixed nodes as well, each of these gets the label whose cost, together with the least that its
+//! neighbourhood can then add, is smallest, and the result need not be optimal: labels are changed one at a time for as
+//! long as that helps; the best labellings are joined, each node having its label in one of them, which leaves so few
+//! labels that most tables are small; and a lower *bound* of all labellings is computed: in it, each edge counts with
+//! its least cost for a label of one of its ends.
 //!
 //! On the way back, each node takes its cheapest label given the labels of its neighbours. Ties are broken
 //! by the smaller label, then the smaller node: equal problems have equal solutions, and the first
@@ -50,12 +53,15 @@ mod edges;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 pub use cost::{Cost, IMPOSSIBLE};
 use edges::{Edge, EdgeCosts};
 
 /// Entries that the table of an eliminated node may have.
-const LARGEST_TABLE: usize = 1 << 16;
+const LARGEST_TABLE: usize = 1 << 13;
+/// Labellings that are joined.
+const MOST_JOINED: usize = 3;
 /// A graph with the costs of labels and of pairs of labels.
 #[derive(Clone, Debug, Default)]
 pub struct Problem<'f> {
@@ -126,34 +132,37 @@ impl<'f> Problem<'f> {
         let neighbours = self.neighbours();
         let useful = self.without_dominated(&neighbours);
         let mut elimination = Elimination::of(self, &useful);
+        let first = elimination.eliminate_small();
+        let mut found: Vec<(Cost, Vec<usize>)> = Vec::new();
         let mut is_optimal = true;
-        let mut steps = Vec::with_capacity(self.nodes.len());
-        while let Some((node, is_small)) = elimination.next() {
-            if is_small {
-                steps.push((node, elimination.eliminate(node)));
-            } else {
-                is_optimal = false;
-                steps.push((node, elimination.fix()));
+        match elimination.widest() {
+            None => {
+                let labels = elimination.labels(&first, &useful);
+                found.push((self.cost(&labels), labels));
             }
-        }
-        let mut chosen = vec![0; self.nodes.len()];
-        for (node, factors) in steps.iter().rev() {
-            match factors {
-                Step::Eliminated(factors) => {
-                    chosen[*node] = best_label(*node, factors, &elimination.choices, &mut chosen).0;
+            Some(node) => {
+                for label in 0..elimination.choices[node] {
+                    let mut rest = elimination.clone();
+                    let mut steps = first.clone();
+                    steps.push((node, rest.fix(node, Some(label))));
+                    is_optimal &= rest.finish(&mut steps);
+                    let mut labels = rest.labels(&steps, &useful);
+                    if !is_optimal {
+                        self.improve(&neighbours, &mut labels);
+                    }
+                    found.push((self.cost(&labels), labels));
                 }
-                Step::Fixed(fixed, label) => chosen[*fixed] = *label,
+                found.sort_by_key(|(cost, _)| *cost);
+                if !is_optimal {
+                    found.truncate(MOST_JOINED);
+                    let mut labels = self.joined(&found);
+                    self.improve(&neighbours, &mut labels);
+                    found.insert(0, (self.cost(&labels), labels));
+                }
             }
         }
-        let mut labels: Vec<usize> = useful
-            .iter()
-            .zip(chosen)
-            .map(|(labels, chosen)| labels[chosen])
-            .collect();
-        if !is_optimal {
-            self.improve(&neighbours, &mut labels);
-        }
-        let cost = self.cost(&labels);
+        let best = found.into_iter().min_by_key(|(cost, _)| *cost);
+        let (cost, labels) = best.unwrap_or_default();
         let bound = match is_optimal {
             true => cost,
             false => self.relaxed().min(cost),
@@ -164,6 +173,24 @@ impl<'f> Problem<'f> {
             is_optimal,
             bound,
         }
+    }
+
+    /// A labelling of small cost in which each node has its label in one of these labellings.
+    fn joined(&self, labellings: &[(Cost, Vec<usize>)]) -> Vec<usize> {
+        let labels_of = |node: usize| {
+            let mut labels: Vec<usize> = Vec::new();
+            for (_, labelling) in labellings {
+                if !labels.contains(&labelling[node]) {
+                    labels.push(labelling[node]);
+                }
+            }
+            labels
+        };
+        let useful: Vec<Vec<usize>> = (0..self.nodes.len()).map(labels_of).collect();
+        let mut elimination = Elimination::of(self, &useful);
+        let mut steps = Vec::new();
+        elimination.finish(&mut steps);
+        elimination.labels(&steps, &useful)
     }
 
     /// A lower bound of the cost of all labellings: the cost of the problem in which each edge may take another label
@@ -280,11 +307,12 @@ fn best_label(
 }
 
 /// How a node was removed.
+#[derive(Clone)]
 enum Step {
     /// The costs that depended on it.
-    Eliminated(Vec<Factor>),
-    /// The node that was fixed instead, and its label.
-    Fixed(usize, usize),
+    Eliminated(Rc<Vec<Factor>>),
+    /// The label that it got instead.
+    Fixed(usize),
 }
 
 /// A logarithm to base 2 in units of `2^-32`: exact for powers of two, and the same everywhere.
@@ -305,6 +333,7 @@ fn logarithm(number: usize) -> u64 {
 }
 
 /// A problem during elimination.
+#[derive(Clone)]
 struct Elimination {
     /// How many labels each node has.
     choices: Vec<usize>,
@@ -401,10 +430,48 @@ impl Elimination {
         self.factors.push(Some(factor));
     }
 
-    /// The node whose elimination makes the smallest table, and whether that is small enough.
-    fn next(&self) -> Option<(usize, bool)> {
-        let &(size, node) = self.by_size.first()?;
-        Some((node, size <= logarithm(LARGEST_TABLE)))
+    /// Eliminates nodes for as long as that makes small tables.
+    fn eliminate_small(&mut self) -> Vec<(usize, Step)> {
+        let mut steps = Vec::new();
+        while let Some(&(size, node)) = self.by_size.first()
+            && size <= logarithm(LARGEST_TABLE)
+        {
+            steps.push((node, self.eliminate(node)));
+        }
+        steps
+    }
+
+    /// The node with the most neighbours of those that are left.
+    fn widest(&self) -> Option<usize> {
+        self.by_degree.first().map(|&(_, node)| node)
+    }
+
+    /// Removes all nodes that are left; answers whether none was fixed.
+    fn finish(&mut self, steps: &mut Vec<(usize, Step)>) -> bool {
+        let mut none_fixed = true;
+        loop {
+            steps.append(&mut self.eliminate_small());
+            let Some(node) = self.widest() else {
+                return none_fixed;
+            };
+            none_fixed = false;
+            steps.push((node, self.fix(node, None)));
+        }
+    }
+
+    /// The labels of all nodes, the last removed first; `useful` are those that each node chose from.
+    fn labels(&self, steps: &[(usize, Step)], useful: &[Vec<usize>]) -> Vec<usize> {
+        let mut chosen = vec![0; useful.len()];
+        for (node, step) in steps.iter().rev() {
+            chosen[*node] = match step {
+                Step::Eliminated(factors) => {
+                    best_label(*node, factors, &self.choices, &mut chosen).0
+                }
+                Step::Fixed(label) => *label,
+            };
+        }
+        let labels = useful.iter().zip(chosen);
+        labels.map(|(labels, chosen)| labels[chosen]).collect()
     }
 
     /// Changes the neighbours of a node that is left.
@@ -482,31 +549,31 @@ impl Elimination {
             }
             _ => self.add(Factor { scope, table }),
         }
-        Step::Eliminated(factors)
+        Step::Eliminated(Rc::new(factors))
     }
 
-    /// Decides on the label of the node with the most neighbours.
-    fn fix(&mut self) -> Step {
-        let node = self.by_degree.first().map_or(0, |&(_, node)| node);
+    /// Gives a node a label: this one, or the one that costs least.
+    fn fix(&mut self, node: usize, label: Option<usize>) -> Step {
         let factors = self.take(node);
         // For each factor and label, the least over the labels of the others.
         let least = |factor: &Factor, label: usize| {
             let left = factor.slice(node, label, &self.choices);
             left.table.into_iter().min().unwrap_or(0)
         };
-        let label = (0..self.choices[node])
-            .min_by_key(|&label| {
+        let cheapest = || {
+            (0..self.choices[node]).min_by_key(|&label| {
                 let costs = factors.iter().map(|factor| least(factor, label));
                 costs.fold(0, Cost::saturating_add)
             })
-            .unwrap_or(0);
+        };
+        let label = label.or_else(cheapest).unwrap_or(0);
         for factor in &factors {
             let left = factor.slice(node, label, &self.choices);
             if !left.scope.is_empty() {
                 self.add(left);
             }
         }
-        Step::Fixed(node, label)
+        Step::Fixed(label)
     }
 }
 
@@ -633,6 +700,51 @@ mod tests {
         let solution = problem.solve();
         assert!(solution.is_optimal);
         assert_eq!(problem.cost(&solution.labels), solution.cost);
+    }
+
+    /// A graph in which each node shares costs with each other one.
+    fn complete(nodes: usize, labels: usize) -> Problem<'static> {
+        let mut number = 1u64;
+        let mut random = move |below: u64| {
+            number = number.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (number >> 33) % below
+        };
+        let mut problem = Problem::new();
+        for _ in 0..nodes {
+            problem.add_node((0..labels).map(|_| random(50)).collect());
+        }
+        for a in 0..nodes {
+            for b in 0..a {
+                let costs: Vec<u64> = (0..labels * labels).map(|_| random(50)).collect();
+                problem.add_edge(a, b, move |x, y| costs[labels * x + y]);
+            }
+        }
+        problem
+    }
+
+    #[test]
+    fn a_graph_with_one_node_too_many_is_solved_for_each_of_its_labels() {
+        // The table over nine neighbours with three labels is too large, that over eight is not.
+        assert!(3usize.pow(9) > LARGEST_TABLE && 3usize.pow(8) <= LARGEST_TABLE);
+        let problem = complete(10, 3);
+        let solution = problem.solve();
+        assert!(solution.is_optimal);
+        assert_eq!(solution.cost, least(&problem));
+    }
+
+    #[test]
+    fn no_other_label_of_one_node_is_better_in_a_dense_graph() {
+        let problem = complete(14, 4);
+        let solution = problem.solve();
+        assert!(!solution.is_optimal && solution.bound <= solution.cost);
+        assert_eq!(problem.cost(&solution.labels), solution.cost);
+        for node in 0..14 {
+            for label in 0..4 {
+                let mut labels = solution.labels.clone();
+                labels[node] = label;
+                assert!(problem.cost(&labels) >= solution.cost);
+            }
+        }
     }
 
     fn problems(nodes: usize, edges: usize) -> impl Strategy<Value = Problem<'static>> {

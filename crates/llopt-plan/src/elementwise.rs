@@ -1,0 +1,98 @@
+//! How many instructions an op takes that computes each element of a tensor by itself.
+//!
+//! Most take one for each element. Quotients and functions of a real variable are sequences. So is what a target lacks:
+//! `bf16` is the upper half of `f32`, so without instructions for it both operands are shifted, the result is computed
+//! in `f32`, and the nearest `bf16` is found with integer arithmetic. The numbers are estimates: layouts only differ
+//! in how many elements a thread computes.
+
+use llopt_dialects::meaning::facts::{ElementFunction, Meaning, OpFacts, Transfer};
+use llopt_dialects::{Op, arith};
+use llopt_mlir::ir::{OperationExt, TypeExt};
+use llopt_target::{Feature, Target};
+use melior::ir::{OperationRef, Type, ValueLike};
+
+use crate::element::Element;
+use crate::reduction::combination::Kind;
+use crate::types;
+
+/// Rounding to the nearest `bf16` with integer arithmetic: the lowest bit that stays, a sum of three numbers, a test
+/// for NaN, a select, a shift.
+const ROUNDED_BY_HAND: f32 = 5.0;
+/// Two numbers of four bits in one byte, as wider floats: two selections from a table, and their signs.
+const UNPACKED: f32 = 4.0;
+
+/// The approximate number of instructions for one element of an op's label ([`OpFacts::layouts`]).
+#[must_use]
+pub fn instructions_on(op: OperationRef<'_, '_>, target: Target) -> f32 {
+    if OpFacts::of(op).layouts == Transfer::Unpack {
+        return UNPACKED;
+    }
+    let Some(Op::Arith(kind)) = Op::of(op) else {
+        return instructions(op);
+    };
+    let is_bf16 =
+        |r#type: Type<'_>| types::element(r#type.element_or_self()) == Some(Element::Bf16);
+    let has_bf16 = op
+        .result_value(0)
+        .is_some_and(|value| is_bf16(value.r#type()));
+    let rounded = match target.has(Feature::Bf16Round) || target.has(Feature::PackedBf16Convert) {
+        true => 1.0,
+        false => ROUNDED_BY_HAND,
+    };
+    match kind {
+        arith::Op::TruncF(_) if has_bf16 => rounded,
+        arith::Op::AddF(_) | arith::Op::SubF(_) | arith::Op::MulF(_) | arith::Op::DivF(_)
+            if has_bf16 && !target.has(Feature::Bf16Arithmetic) =>
+        {
+            let widened = op.operand_values().len() as f32;
+            widened + instructions(op) + rounded
+        }
+        _ => instructions(op),
+    }
+}
+
+/// The approximate number of instructions for one element of an op: a quotient and a function of a real variable take
+/// several.
+pub(crate) fn instructions(op: OperationRef<'_, '_>) -> f32 {
+    const SEVERAL: f32 = 10.0;
+    let takes_several = match Op::of(op) {
+        Some(Op::Arith(op)) => Kind::of(op) == Kind::Quotient,
+        Some(Op::Math(_)) => true,
+        Some(Op::Tt(_) | Op::Ttg(_) | Op::Ttng(_) | Op::Amdg(_) | Op::Gluon(_)) => {
+            match OpFacts::of(op).meaning {
+                Meaning::Elementwise(function) => is_long(function),
+                Meaning::Unknown
+                | Meaning::Nothing
+                | Meaning::Control
+                | Meaning::Shape
+                | Meaning::Assembly
+                | Meaning::Product
+                | Meaning::Memory
+                | Meaning::Descriptor => false,
+            }
+        }
+        Some(
+            Op::Scf(_)
+            | Op::Cf(_)
+            | Op::Ub(_)
+            | Op::Gpu(_)
+            | Op::Llvm(_)
+            | Op::Rocdl(_)
+            | Op::Builtin(_),
+        )
+        | None => false,
+    };
+    if takes_several { SEVERAL } else { 1.0 }
+}
+
+/// Whether a function of elements takes several instructions.
+fn is_long(function: ElementFunction) -> bool {
+    match function {
+        ElementFunction::Quotient | ElementFunction::Root | ElementFunction::Library => true,
+        ElementFunction::HighHalf
+        | ElementFunction::Clamp
+        | ElementFunction::Conversion
+        | ElementFunction::Bits
+        | ElementFunction::Offset => false,
+    }
+}

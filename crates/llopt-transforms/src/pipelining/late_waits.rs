@@ -1,0 +1,87 @@
+//! Copies from shared memory to tensors, in loops: the wait for one comes an iteration later.
+//!
+//! A copy unit reads the buffer while threads go on. They have to wait before they fill it anew, not before the end of the
+//! iteration:
+//!
+//! ```text
+//! for i …                              buffer
+//!   buffer = alloc x                   for i …
+//!   copy buffer to C[i]                  wait for the copies of i - 1; store x to the buffer
+//!   wait for copies                      copy buffer to C[i]
+//!                                      wait for copies
+//! ```
+//!
+//! The buffer is then occupied for the whole loop, so this is for loops in which nothing else could use its memory
+//! meanwhile: those whose rings are live as long.
+
+use llopt_dialects::tables::types::{MemDesc, MemDescParts};
+use llopt_dialects::ttg::{LocalAllocOp, LocalStoreOp};
+use llopt_dialects::ttng::{AsyncTMACopyLocalToGlobalOp, AsyncTMAReduceOp, TMAStoreWaitOp};
+use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use crate::loops::view::For;
+
+/// A copy of a body, the buffer that it reads, and the wait that follows.
+struct Copy<'c, 'a> {
+    buffer: LocalAllocOp<'c, 'a>,
+    wait: TMAStoreWaitOp<'c, 'a>,
+}
+
+impl<'c: 'a, 'a> Copy<'c, 'a> {
+    /// The copy that an operation is, if its buffer is filled for it alone, and all copies are waited for after it.
+    fn of(of: For<'c, 'a>, operation: OperationRef<'c, 'a>) -> Option<Self> {
+        let source: Value = AsyncTMACopyLocalToGlobalOp::of(operation)
+            .map(AsyncTMACopyLocalToGlobalOp::src)
+            .or_else(|| AsyncTMAReduceOp::of(operation).map(AsyncTMAReduceOp::src))?;
+        let buffer = LocalAllocOp::defining(source)?;
+        let wait = TMAStoreWaitOp::of(operation.next_op()?)?;
+        let is_own = buffer.operation().parent_op() == Some(of.operation())
+            && buffer.src().is_some()
+            && source.users().count() == 1
+            && wait.pendings() == 0;
+        is_own.then_some(Self { buffer, wait })
+    }
+}
+
+/// Defers the waits of a loop's copies.
+pub(super) fn defer<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) {
+    let operations = of.operations();
+    let copies: Vec<Copy> = operations
+        .iter()
+        .filter_map(|operation| Copy::of(of, *operation))
+        .collect();
+    let waits = operations
+        .iter()
+        .filter(|operation| TMAStoreWaitOp::of(**operation).is_some());
+    // Copies are counted, so all of them have to be known.
+    if copies.is_empty() || waits.count() != copies.len() {
+        return;
+    }
+    let others = copies.len() as i64 - 1;
+    for Copy { buffer, wait } in &copies {
+        let (source, value) = (buffer.src(), buffer.result());
+        let parts = MemDesc::of(value.r#type()).and_then(MemDesc::parts);
+        let (Some(source), Some(parts)) = (source, parts) else {
+            continue;
+        };
+        let location = buffer.operation().loc();
+        let mutable = MemDesc::get(&MemDescParts {
+            mutable: true,
+            ..parts
+        });
+        rewriter.set_before(of.operation());
+        let place = rewriter.insert(LocalAllocOp::build(location, mutable, None, None));
+        let Some(place) = place.result_value(0) else {
+            continue;
+        };
+        rewriter.set_before(buffer.operation());
+        rewriter.insert(TMAStoreWaitOp::build(location, others));
+        rewriter.insert(LocalStoreOp::build(location, source, place));
+        rewriter.replace(buffer.operation(), &[place]);
+        rewriter.erase(wait.operation());
+    }
+    rewriter.set_after(of.operation());
+    rewriter.insert(TMAStoreWaitOp::build(of.operation().loc(), 0));
+}

@@ -1,0 +1,241 @@
+//! Products of one iteration that overlap with one another and with the work on their results.
+//!
+//! # The rewritten loop
+//!
+//! In the backward pass of attention two products need nothing from each other, and two need what threads compute from
+//! the results of the first two. In the order of the program threads and matrix units wait for one another:
+//!
+//! ```text
+//! for i …                          for i …
+//!   s = dot k, q[i]                  s = dot k, q[i]         both run at a time
+//!   p = f(s)                         d = dot v, do[i]
+//!   dv = dot p, do[i], dv            wait for s; p = f(s), beside the second product
+//!   d = dot v, do[i]                 dv = dot p, do[i], dv
+//!   e = g(p, d)                      wait for d; e = g(p, d), beside the third
+//!   dk = dot e, q[i], dk             dk = dot e, q[i], dk    runs on
+//! ```
+//!
+//! - A product that needs no other one of its iteration is issued after the first of them ([`issue_early`]), if a thread
+//!   has registers for the results of all.
+//! - A product runs until an operation reads its result, or may write to the memory that it reads ([`run_until_read`]).
+//!   Products complete in the order in which they were issued, so a wait leaves those running that were issued after its
+//!   own.
+
+use llopt_dialects::tables::types::MemDesc;
+use llopt_dialects::tt::LoadOp;
+use llopt_dialects::ttg::{AsyncWaitOp, LocalAllocOp, LocalLoadOp};
+use llopt_dialects::ttng::{WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp};
+use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
+use llopt_mlir::rewrite::Rewriter;
+use llopt_plan::plans::Plans;
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use super::slice::maker;
+use super::warps::{live_registers, shared_bytes, words};
+use crate::loops::view::For;
+
+/// Registers of a thread for addresses, counters, and rows or columns.
+const BESIDE: u32 = 32;
+/// The smallest number of stages of a loop whose copies are issued ahead.
+const FEWEST_STAGES: u64 = 2;
+
+/// The products of a body that groups of warps compute, in its order; none if there are others.
+fn products<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<WarpGroupDotOp<'c, 'a>> {
+    let all = super::loads::products(of);
+    let groups: Option<Vec<WarpGroupDotOp>> = all.into_iter().map(WarpGroupDotOp::of).collect();
+    groups.unwrap_or_default()
+}
+
+/// The operations of a body that an operation needs, in the order of the body.
+fn needs<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    operation: OperationRef<'c, 'a>,
+) -> Vec<OperationRef<'c, 'a>> {
+    let mut needed: Vec<OperationRef> = Vec::new();
+    let mut open = vec![operation];
+    while let Some(operation) = open.pop() {
+        operation.for_each_op(Walk::PreOrder, |inner| {
+            for maker in inner.operand_values().filter_map(|value| maker(of, value)) {
+                if maker != operation && !needed.contains(&maker) {
+                    needed.push(maker);
+                    open.push(maker);
+                }
+            }
+        });
+    }
+    let mut operations = of.operations();
+    operations.retain(|operation| needed.contains(operation));
+    operations
+}
+
+/// Whether an operation at most reads memory, or fills a buffer that nothing else writes to.
+fn keeps_memory(operation: OperationRef<'_, '_>) -> bool {
+    operation.is_memory_effect_free()
+        || LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
+        || LocalAllocOp::of(operation).is_some_and(|buffer| buffer.src().is_some())
+        || LocalLoadOp::of(operation).is_some()
+        || WarpGroupDotOp::of(operation).is_some()
+}
+
+/// Whether it pays that products of a body overlap: a thread has so many registers, and no other block is resident, which
+/// would keep the matrix units busy meanwhile.
+fn pays(of: For<'_, '_>, registers: u32, warps: u32, plans: &Plans) -> bool {
+    let target = plans.target();
+    let needed = registers + BESIDE;
+    let threads = warps * target.warp_size();
+    let alone = target.resident_blocks(threads, needed, shared_bytes(of, FEWEST_STAGES)) == 1;
+    alone && needed <= target.plain_registers_of_each(threads)
+}
+
+/// The products that need no other one of their iteration, and come after it before anything that writes to memory.
+fn independent<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    first: WarpGroupDotOp<'c, 'a>,
+    others: &[WarpGroupDotOp<'c, 'a>],
+) -> Vec<WarpGroupDotOp<'c, 'a>> {
+    let operations = of.operations();
+    let may_move = |product: &WarpGroupDotOp<'c, 'a>| {
+        let needed = needs(of, product.operation());
+        let mut between = operations
+            .iter()
+            .skip_while(|own| **own != first.operation())
+            .take_while(|own| **own != product.operation());
+        !needed
+            .iter()
+            .any(|needed| WarpGroupDotOp::of(*needed).is_some())
+            && between.all(|own| keeps_memory(*own))
+    };
+    others.iter().copied().filter(may_move).collect()
+}
+
+/// Issues the products that need no other one of their iteration directly after the first.
+pub(super) fn issue_early<'c: 'a, 'a>(of: For<'c, 'a>, warps: u32, plans: &Plans) {
+    let products = products(of);
+    let Some((first, others)) = products.split_first() else {
+        return;
+    };
+    let early = independent(of, *first, others);
+    let results = early.iter().chain([first]).map(|product| product.d());
+    let results = results.filter(|result| !of.yielded().contains(result));
+    let live = of.carried().into_iter().chain(results);
+    let live: u32 = live.map(|value| words(value, plans)).sum();
+    if early.is_empty() || !pays(of, live, warps, plans) {
+        return;
+    }
+    let mut rewriter = Rewriter::new(of.operation().ctx());
+    let mut last = first.operation();
+    for product in early {
+        let needed = needs(of, product.operation());
+        for operation in needed.into_iter().chain([product.operation()]) {
+            if last.is_before(operation) {
+                rewriter.move_after(operation, last);
+                last = operation;
+            }
+        }
+    }
+}
+
+/// Whether a running product reads its operands undisturbed while an operation is executed.
+fn leaves_operands(operation: OperationRef<'_, '_>) -> bool {
+    operation.region_refs().len() == 0 && keeps_memory(operation)
+        || WarpGroupDotWaitOp::of(operation).is_some()
+        || AsyncWaitOp::of(operation).is_some()
+        || WaitBarrierOp::of(operation).is_some()
+}
+
+/// Lets the products of a body run until their results are read.
+pub(super) fn run_until_read<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    warps: u32,
+    plans: &Plans,
+) {
+    let products = products(of);
+    if products.len() < 2 || !pays(of, live_registers(of, plans), warps, plans) {
+        return;
+    }
+    for &product in products.iter().filter(|product| !product.is_async()) {
+        let mut younger = 0;
+        let mut at = product.operation();
+        while let Some(next) = at.next_op() {
+            let reads = next.operand_values().any(|value| value == product.d());
+            at = next;
+            if reads || !leaves_operands(next) || next == of.terminator() {
+                break;
+            }
+            younger += i64::from(WarpGroupDotOp::of(next).is_some());
+        }
+        let follows = product.operation().next_op();
+        if follows.is_none_or(|next| next == at) {
+            continue;
+        }
+        product.set_is_async(true);
+        let mut inputs = vec![product.d()];
+        // Registers that it reads must not be written meanwhile.
+        if MemDesc::of(product.a().r#type()).is_none() {
+            inputs.push(product.a());
+        }
+        let types: Vec<_> = inputs.iter().map(|input| input.r#type()).collect();
+        rewriter.set_before(at);
+        let wait = WarpGroupDotWaitOp::build(at.loc(), &types, &inputs, younger);
+        let wait = rewriter.insert(wait);
+        if let Some(complete) = wait.result_value(0) {
+            product.d().replace_uses_except(complete, &[wait]);
+        }
+    }
+    for operation in of.operations() {
+        if let Some(wait) = WarpGroupDotWaitOp::of(operation) {
+            wait_earlier(rewriter, of, wait, &products);
+        }
+    }
+}
+
+/// Moves a wait for products of the iteration before to the first one after which they are complete anyway; without
+/// any, it leaves those running that were issued after them. An assembler that sees registers named in a later wait
+/// assumes that until then they are written.
+fn wait_earlier<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    wait: WarpGroupDotWaitOp<'c, 'a>,
+    products: &[WarpGroupDotOp<'c, 'a>],
+) {
+    let (carried, yielded) = (of.carried(), of.yielded());
+    let place = |value: Value<'c, 'a>| {
+        let index = carried.iter().position(|argument| *argument == value)?;
+        let made = |product: &WarpGroupDotOp<'c, 'a>| product.d() == yielded[index];
+        products.iter().position(made)
+    };
+    let inputs: Vec<Value> = wait.operation().operand_values().collect();
+    let places: Option<Vec<usize>> = inputs.iter().map(|input| place(*input)).collect();
+    let Some(youngest) = places.and_then(|places| places.into_iter().max()) else {
+        return;
+    };
+    let behind = products.len() - 1 - youngest;
+    let younger = |at: OperationRef<'c, 'a>| {
+        let before = products
+            .iter()
+            .filter(|product| product.operation().is_before(at));
+        (behind + before.count()) as i64
+    };
+    let mut earlier = of.operations().into_iter();
+    let earlier = earlier
+        .by_ref()
+        .take_while(|operation| *operation != wait.operation())
+        .filter_map(WarpGroupDotWaitOp::of)
+        .find(|earlier| earlier.pendings() <= younger(earlier.operation()));
+    let Some(earlier) = earlier else {
+        wait.set_pendings(younger(wait.operation()));
+        return;
+    };
+    let own: Vec<Value> = earlier.operation().operand_values().collect();
+    let all = [&own[..], &inputs[..]].concat();
+    let types: Vec<_> = all.iter().map(|input| input.r#type()).collect();
+    rewriter.set_before(earlier.operation());
+    let both =
+        WarpGroupDotWaitOp::build(earlier.operation().loc(), &types, &all, earlier.pendings());
+    let both = rewriter.insert(both);
+    let results: Vec<Value> = both.result_values().collect();
+    let (first, rest) = results.split_at(own.len());
+    rewriter.replace(earlier.operation(), first);
+    rewriter.replace(wait.operation(), rest);
+}

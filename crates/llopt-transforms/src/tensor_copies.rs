@@ -1,0 +1,258 @@
+//! `--tensor-copies`: loads of tiles through pointers as loads through descriptors of tensors, for targets with a unit
+//! that copies tiles.
+//!
+//! The factors of a product come from global memory tile by tile. Where the target has a bulk copy unit, one thread
+//! starts the copy of a tile, and the unit computes all addresses; through pointers, each thread computes addresses
+//! and masks, and starts a copy for every 16 bytes. Kernels that are written with pointers have tiles, too:
+//!
+//! ```text
+//! pointers = a + rows·stride + columns      descriptor = {a, extents [M, K], strides [stride, 1]}
+//! for k = …                                 for k = …
+//!   load pointers, columns < K - 64·k         load descriptor [first row, 64·k]
+//!   pointers = pointers + 64
+//! ```
+//!
+//! # When both are equal
+//!
+//! The address of each element, and whether it is read at all, are polynomials in the scalars of the program, the
+//! indices of the element and the progress of the loop ([`reading`]). If these are those of a tile ([`tile`]), the
+//! load and the copy agree as long as no op wraps and all coordinates, extents and strides are in the ranges of the
+//! unit. These are conditions on scalars ([`conditions`]), which a program evaluates once before the loop. The loop as
+//! it was remains for the case that they do not hold ([`version`]).
+//!
+//! Rows that wrap around at the end of a matrix, as in `(first + i) % M`, are zeros in a copy. If only masked stores
+//! depend on these rows, nobody sees that ([`observed`]); otherwise it is one more condition that the tile does not
+//! cross the end.
+//!
+//! The unit reads memory through a proxy of its own, and does not see what threads of the same kernel have written
+//! before. So nothing in the function may store to the memory of the parameter from which the addresses come; as for
+//! pipelines, no two parameters are assumed to overlap.
+//!
+//! # When copies are worth it
+//!
+//! All factors that the loop loads must become copies, and the loop as it was must be rare or remain as fast as it was.
+//! A descriptor that the program makes before the loop costs it a microsecond. A launcher makes it once for the whole
+//! grid ([`parameter`]), which is possible if the tensor follows from the arguments of the kernel.
+//!
+//! # Alternative rejected
+//!
+//! Proving the conditions from assumptions of the program and from the ranges of its numbers: that matrices have less
+//! than 2^31 elements is in no program, and one compare per condition and block costs nothing beside a loop.
+
+mod conditions;
+mod exact;
+mod observed;
+mod parameter;
+mod reading;
+mod tile;
+mod version;
+
+use llopt_dialects::meaning::facts::Control;
+use llopt_dialects::tt;
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{LocationExt, OperationExt, ValueExt, Walk};
+use llopt_mlir::pass::{PassRun, PassSpec};
+use melior::ir::{OperationRef, Value};
+
+use crate::axis::AxisAnalysis;
+use crate::loops::view::{For, is_loop};
+use crate::pipelining::stores;
+use crate::products::{is_product, operands};
+use observed::Beyond;
+use reading::Reading;
+use tile::Tile;
+use version::Version;
+
+/// The pass.
+pub static REWRITE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["tt", "arith", "scf"],
+    ..PassSpec::new(
+        "tensor-copies",
+        "load tiles through descriptors of tensors instead of pointers",
+        run,
+    )
+};
+
+fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
+    rewrite(module, Maker::Kernel);
+    Ok(())
+}
+
+/// Who makes descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// Each block of the kernel, before the loop.
+    Kernel,
+    /// The launcher, which passes them as parameters that the source does not have.
+    Launcher,
+}
+
+/// The account of a loop with products.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyAccount {
+    /// `file:line:col` of the loop.
+    pub location: String,
+    /// What became of it, or why it loads through pointers.
+    pub outcome: Result<Copied, String>,
+}
+
+/// A loop with copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Loads that became copies.
+    pub loads: usize,
+    /// Conditions that are evaluated before the loop.
+    pub conditions: usize,
+    /// Whether the loop as it was runs only for sizes that hardly any program has.
+    pub is_rare: bool,
+}
+
+/// Rewrites the loops of a module with products; answers an account of each that loads through pointers.
+pub fn rewrite(module: OperationRef<'_, '_>, maker: Maker) -> Vec<CopyAccount> {
+    let mut functions = Vec::new();
+    module.for_each_op(Walk::PreOrder, |operation| {
+        if Control::of(operation) == Control::Function {
+            functions.push(operation);
+        }
+    });
+    let mut accounts = Vec::new();
+    for function in functions {
+        let mut loops = Vec::new();
+        function.for_each_op(Walk::PreOrder, |operation| loops.extend(For::of(operation)));
+        for of in loops {
+            let loads = factors(of);
+            if loads.is_empty() {
+                continue;
+            }
+            let location = place(of.operation());
+            let outcome = rewrite_loop(function, of, &loads, maker);
+            accounts.push(CopyAccount { location, outcome });
+        }
+    }
+    accounts
+}
+
+/// `file:line:col` of an operation.
+fn place(operation: OperationRef<'_, '_>) -> String {
+    match operation.loc().file_position() {
+        Some((file, line, column)) => format!("{file}:{line}:{column}"),
+        None => String::new(),
+    }
+}
+
+/// The loads through pointers in the body of a loop that load the factors of its products.
+fn factors<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<tt::LoadOp<'c, 'a>> {
+    let mut loads: Vec<tt::LoadOp<'c, 'a>> = Vec::new();
+    let products = of.operations().into_iter();
+    for product in products.filter(|operation| is_product(*operation)) {
+        for factor in operands(product) {
+            let mut source = factor;
+            while let Some(turn) = tt::TransOp::defining(source) {
+                source = turn.src();
+            }
+            let load = tt::LoadOp::defining(source);
+            let load = load.filter(|load| load.operation().parent_op() == Some(of.operation()));
+            loads.extend(load.filter(|load| !loads.contains(load)));
+        }
+    }
+    loads
+}
+
+fn rewrite_loop<'c: 'a, 'a>(
+    function: OperationRef<'c, 'a>,
+    of: For<'c, 'a>,
+    loads: &[tt::LoadOp<'c, 'a>],
+    maker: Maker,
+) -> Result<Copied, String> {
+    let inner = of.operations();
+    if inner.iter().any(|operation| is_loop(*operation)) {
+        return Err("there are loops in the loop".to_owned());
+    }
+    if !of.results().into_iter().any(ValueExt::has_uses) {
+        return Err("nothing uses the results of the loop".to_owned());
+    }
+    let mut around = Some(of.operation());
+    while let Some(operation) = around {
+        if operation.discardable_attr(FLATTEN).is_some() {
+            return Err("it is to become one loop with the loop around it".to_owned());
+        }
+        around = operation.parent_op();
+    }
+    let stored = stores::stored_to(function)?;
+    let mut reading = Reading::new(of)?;
+    // Rewriting another loop has changed the module.
+    let facts = AxisAnalysis::of(function);
+    let (mut tiles, mut tensors) = (Vec::new(), Vec::new());
+    for &load in loads {
+        let tile = read(load, &mut reading, &facts, &stored).and_then(|tile| {
+            let tensor = match maker {
+                Maker::Kernel => None,
+                Maker::Launcher => Some(parameter::tensor_of(&tile, &reading)?),
+            };
+            tensors.push(tensor);
+            Ok(tile)
+        });
+        let place = place(load.operation());
+        tiles.push(tile.map_err(|reason| format!("the load at {place}: {reason}"))?);
+    }
+    let is_rare = require_whole(&tiles, &mut reading)?;
+    let conditions = reading.conditions.all().count();
+    // A parameter is added after all else is known to be possible.
+    let of_tile = tensors.iter().zip(&tiles);
+    let parameters = of_tile
+        .map(|(tensor, tile)| Some(parameter::parameter(function, tensor.as_ref()?, tile)))
+        .collect();
+    Version {
+        of,
+        tiles: &tiles,
+        parameters,
+        reading: &reading,
+        is_rare,
+    }
+    .write();
+    Ok(Copied {
+        loads: tiles.len(),
+        conditions,
+        is_rare,
+    })
+}
+
+/// The attribute of loops that become one with the loop around them.
+const FLATTEN: &str = "tt.flatten";
+
+fn read<'c: 'a, 'a>(
+    load: tt::LoadOp<'c, 'a>,
+    reading: &mut Reading<'c, 'a>,
+    facts: &AxisAnalysis,
+    stored: &[Option<Value<'c, 'a>>],
+) -> Result<Tile<'c, 'a>, String> {
+    if load.is_volatile() {
+        return Err("it is volatile".to_owned());
+    }
+    if stores::may_meet(stores::parameter(load.ptr()), stored) {
+        return Err("the kernel stores to the memory that it loads from".to_owned());
+    }
+    Tile::of(load, reading, facts)
+}
+
+/// Requires that tiles which wrap around do not cross the end of their tensor, unless nobody sees the elements beyond
+/// it. Answers whether all other conditions hold for any sizes that are not extreme.
+fn require_whole<'c: 'a, 'a>(
+    tiles: &[Tile<'c, 'a>],
+    reading: &mut Reading<'c, 'a>,
+) -> Result<bool, String> {
+    let mut is_rare = true;
+    for tile in tiles {
+        for (dim, of) in tile.dims.iter().enumerate().filter(|(_, dim)| dim.wraps) {
+            let first = of.extent.minus(&of.start).ok_or(conditions::TOO_LARGE)?;
+            let beyond = Beyond { dim, first: &first };
+            if observed::are_unseen(tile.load.result(), &beyond, reading) {
+                continue;
+            }
+            reading.conditions.at_least(&first, of.size)?;
+            is_rare = false;
+        }
+    }
+    Ok(is_rare)
+}

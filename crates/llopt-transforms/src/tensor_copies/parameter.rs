@@ -1,0 +1,85 @@
+//! Descriptors that the launcher makes: parameters that the source of a kernel does not have.
+
+use llopt_dialects::layout::argument_tensor::{ARGUMENT_TENSOR, ArgumentTensor, Sum, Term};
+use llopt_dialects::tables::types::TensorDesc;
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt, attr};
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use super::exact::{Exact, Variable};
+use super::reading::Reading;
+use super::tile::{Dim, Tile};
+use crate::layouts::retype_function;
+
+/// The attributes of a function's arguments.
+const ATTRIBUTES: &str = "arg_attrs";
+
+/// The tensor of a tile in terms of the kernel's arguments.
+///
+/// # Errors
+/// It depends on something else.
+pub(super) fn tensor_of<'c: 'a, 'a>(
+    tile: &Tile<'c, 'a>,
+    reading: &Reading<'c, 'a>,
+) -> Result<ArgumentTensor, String> {
+    let dims: Vec<_> = tile.order.iter().map(|&dim| &tile.dims[dim]).collect();
+    let sums = |of: fn(&Dim) -> &Exact| {
+        let sums = dims.iter().map(|dim| sum(of(dim), reading));
+        sums.collect::<Option<Vec<Sum>>>()
+    };
+    let find = || {
+        Some(ArgumentTensor {
+            base: position(tile.base)?,
+            shape: sums(|dim| &dim.extent)?,
+            strides: sums(|dim| &dim.stride)?,
+        })
+    };
+    find().ok_or_else(|| "its tensor does not follow from the kernel's arguments".to_owned())
+}
+
+/// The position of an argument of a kernel.
+fn position(value: Value<'_, '_>) -> Option<usize> {
+    let (block, position) = value.argument_of()?;
+    block.is_entry().then_some(position)
+}
+
+fn sum(of: &Exact, reading: &Reading<'_, '_>) -> Option<Sum> {
+    let terms = of.terms().map(|(coefficient, factors)| {
+        let argument = |variable: &Variable| match *variable {
+            Variable::Scalar(number) => position(reading.scalar_of(number)),
+            Variable::Progress | Variable::Index(_) | Variable::Remainder(_) => None,
+        };
+        let arguments = factors.iter().map(argument).collect::<Option<_>>()?;
+        Some(Term {
+            coefficient,
+            arguments,
+        })
+    });
+    terms.collect()
+}
+
+/// Adds a parameter with the descriptor of a tensor to a kernel, unless it has one already.
+pub(super) fn parameter<'c: 'a, 'a>(
+    function: OperationRef<'c, 'a>,
+    tensor: &ArgumentTensor,
+    tile: &Tile<'c, 'a>,
+) -> Value<'c, 'a> {
+    let context = function.ctx();
+    let entry = function.region_ref(0).and_then(RegionExt::entry);
+    let entry = entry.expect("a function with a loop has a body");
+    let r#type = TensorDesc::get(tile.block().expect("it loads a tensor"));
+    let attribute = tensor.to_attribute(context);
+    let attributes = function.attr(ATTRIBUTES).and_then(AttributeExt::as_array);
+    let mut attributes = attributes.unwrap_or_default();
+    let none = attr::dictionary(context, &[]);
+    attributes.resize(entry.argument_values().len(), none);
+    for (value, known) in entry.argument_values().zip(&attributes) {
+        if value.r#type() == r#type && known.get(ARGUMENT_TENSOR) == Some(attribute) {
+            return value;
+        }
+    }
+    attributes.push(attr::dictionary(context, &[(ARGUMENT_TENSOR, attribute)]));
+    let argument = entry.append_argument(r#type, function.loc());
+    function.set_attr(ATTRIBUTES, attr::array(context, &attributes));
+    retype_function(function);
+    argument
+}

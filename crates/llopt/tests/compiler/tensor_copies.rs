@@ -1,0 +1,333 @@
+//! Products of matrices of any size, whose tiles are loaded through pointers: with tensor copies instead of loads they
+//! leave what the reference interpreter leaves for the kernel as it is written.
+
+use anyhow::{Context, Result, ensure};
+use llopt::sim::reference::Limits;
+use llopt::sim::{self, Argument, Launch, Machine, TensorArgument};
+use llopt::{
+    ArgumentDescriptor, ArtifactKind, Compilation, Compiler, Options, Source, Target, TensorCopies,
+    run_reference,
+};
+
+const ROWS: usize = 64;
+const COLUMNS: usize = 32;
+/// Sizes for each form of the kernel.
+const CASES: usize = 24;
+
+/// How the rows and columns of tiles that are partly outside of the matrices stay inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Edge {
+    /// They are remainders.
+    Wrapped,
+    /// Those outside are the first.
+    First,
+    /// They are masked.
+    Masked,
+}
+
+/// Whether the second factor has consecutive elements along its columns or along the sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Rows,
+    Columns,
+}
+
+/// `c[M, N] = a·b` in tiles of 64 by 32, 16 terms in each step.
+fn kernel(edge: Edge, form: Form) -> String {
+    let inside = |of: &str, first: &str, all: &str, shape: &str| match edge {
+        Edge::Wrapped => format!("%{of}_in = arith.remsi %{first}, %{all} : {shape}xi32>"),
+        Edge::First => format!(
+            "%{of}_is = arith.cmpi slt, %{first}, %{all} : {shape}xi32>
+             %{of}_none = arith.constant dense<0> : {shape}xi32>
+             %{of}_in = arith.select %{of}_is, %{first}, %{of}_none : {shape}xi1>, {shape}xi32>"
+        ),
+        Edge::Masked => format!("%{of}_in = arith.addi %{first}, %{of}_zero : {shape}xi32>"),
+    };
+    let (rows, columns) = (
+        inside("m", "of_m", "all_m", "tensor<64"),
+        inside("n", "of_n", "all_n", "tensor<32"),
+    );
+    let work = work(edge, form);
+    // The strides of the second factor along the sum and along its columns.
+    let (down, across) = match form {
+        Form::Rows => ("%sb", "%c1"),
+        Form::Columns => ("%c1", "%sb"),
+    };
+    format!(
+        "module {{
+  tt.func public @kernel(%a: !tt.ptr<f16> {{tt.divisibility = 16 : i32}}, %b: !tt.ptr<f16> {{tt.divisibility = 16 : i32}}, %c: !tt.ptr<f32>, %M: i32, %N: i32, %K: i32, %sa: i32 {{tt.divisibility = 8 : i32}}, %sb: i32 {{tt.divisibility = 8 : i32}}) {{
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c15 = arith.constant 15 : i32
+    %c16 = arith.constant 16 : i32
+    %c32 = arith.constant 32 : i32
+    %c64 = arith.constant 64 : i32
+    %m_zero = arith.constant dense<0> : tensor<64xi32>
+    %n_zero = arith.constant dense<0> : tensor<32xi32>
+    %zero = arith.constant dense<0.0> : tensor<64x32xf32>
+    %other_a = arith.constant dense<0.0> : tensor<64x16xf16>
+    %other_b = arith.constant dense<0.0> : tensor<16x32xf16>
+    %step_a = arith.constant dense<16> : tensor<64x16xi32>
+    %x = tt.get_program_id x : i32
+    %y = tt.get_program_id y : i32
+    %m0 = arith.muli %x, %c64 : i32
+    %n0 = arith.muli %y, %c32 : i32
+    %range_m = tt.make_range {{start = 0 : i32, end = 64 : i32}} : tensor<64xi32>
+    %range_n = tt.make_range {{start = 0 : i32, end = 32 : i32}} : tensor<32xi32>
+    %range_k = tt.make_range {{start = 0 : i32, end = 16 : i32}} : tensor<16xi32>
+    %first_m = tt.splat %m0 : i32 -> tensor<64xi32>
+    %first_n = tt.splat %n0 : i32 -> tensor<32xi32>
+    %of_m = arith.addi %first_m, %range_m : tensor<64xi32>
+    %of_n = arith.addi %first_n, %range_n : tensor<32xi32>
+    %all_m = tt.splat %M : i32 -> tensor<64xi32>
+    %all_n = tt.splat %N : i32 -> tensor<32xi32>
+    {rows}
+    {columns}
+    %c_rows = tt.expand_dims %of_m {{axis = 1 : i32}} : tensor<64xi32> -> tensor<64x1xi32>
+    %c_columns = tt.expand_dims %of_n {{axis = 0 : i32}} : tensor<32xi32> -> tensor<1x32xi32>
+    %end_m = tt.splat %M : i32 -> tensor<64x1xi32>
+    %in_m = arith.cmpi slt, %c_rows, %end_m : tensor<64x1xi32>
+    %end_n = tt.splat %N : i32 -> tensor<1x32xi32>
+    %in_n = arith.cmpi slt, %c_columns, %end_n : tensor<1x32xi32>
+    %rows = tt.expand_dims %m_in {{axis = 1 : i32}} : tensor<64xi32> -> tensor<64x1xi32>
+    %stride_a = tt.splat %sa : i32 -> tensor<64x1xi32>
+    %scaled_rows = arith.muli %rows, %stride_a : tensor<64x1xi32>
+    %k_across = tt.expand_dims %range_k {{axis = 0 : i32}} : tensor<16xi32> -> tensor<1x16xi32>
+    %a_down = tt.broadcast %scaled_rows : tensor<64x1xi32> -> tensor<64x16xi32>
+    %a_across = tt.broadcast %k_across : tensor<1x16xi32> -> tensor<64x16xi32>
+    %a_offsets = arith.addi %a_down, %a_across : tensor<64x16xi32>
+    %a_base = tt.splat %a : !tt.ptr<f16> -> tensor<64x16x!tt.ptr<f16>>
+    %a_pointers = tt.addptr %a_base, %a_offsets : tensor<64x16x!tt.ptr<f16>>, tensor<64x16xi32>
+    %k_down = tt.expand_dims %range_k {{axis = 1 : i32}} : tensor<16xi32> -> tensor<16x1xi32>
+    %down = tt.splat {down} : i32 -> tensor<16x1xi32>
+    %scaled_k = arith.muli %k_down, %down : tensor<16x1xi32>
+    %columns = tt.expand_dims %n_in {{axis = 0 : i32}} : tensor<32xi32> -> tensor<1x32xi32>
+    %across = tt.splat {across} : i32 -> tensor<1x32xi32>
+    %scaled_columns = arith.muli %columns, %across : tensor<1x32xi32>
+    %b_down = tt.broadcast %scaled_k : tensor<16x1xi32> -> tensor<16x32xi32>
+    %b_across = tt.broadcast %scaled_columns : tensor<1x32xi32> -> tensor<16x32xi32>
+    %b_offsets = arith.addi %b_down, %b_across : tensor<16x32xi32>
+    %b_base = tt.splat %b : !tt.ptr<f16> -> tensor<16x32x!tt.ptr<f16>>
+    %b_pointers = tt.addptr %b_base, %b_offsets : tensor<16x32x!tt.ptr<f16>>, tensor<16x32xi32>
+{work}"
+    )
+}
+
+/// The loop of the kernel, and the store of its result.
+fn work(edge: Edge, form: Form) -> String {
+    let (mask_a, mask_b) = match edge {
+        Edge::Masked => ("%both_a", "%both_b"),
+        Edge::Wrapped | Edge::First => ("%mask_a", "%mask_b"),
+    };
+    let step = match form {
+        Form::Rows => "%distance",
+        Form::Columns => "%c16",
+    };
+    format!(
+        "%K15 = arith.addi %K, %c15 : i32
+    %n = arith.divsi %K15, %c16 : i32
+    %rows_a = tt.broadcast %in_m : tensor<64x1xi1> -> tensor<64x16xi1>
+    %columns_b = tt.broadcast %in_n : tensor<1x32xi1> -> tensor<16x32xi1>
+    %sums:3 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %a_pointers, %q = %b_pointers, %acc = %zero) -> (tensor<64x16x!tt.ptr<f16>>, tensor<16x32x!tt.ptr<f16>>, tensor<64x32xf32>) : i32 {{
+      %done = arith.muli %i, %c16 : i32
+      %left = arith.subi %K, %done : i32
+      %left_a = tt.splat %left : i32 -> tensor<1x16xi32>
+      %is_a = arith.cmpi slt, %k_across, %left_a : tensor<1x16xi32>
+      %mask_a = tt.broadcast %is_a : tensor<1x16xi1> -> tensor<64x16xi1>
+      %both_a = arith.andi %mask_a, %rows_a : tensor<64x16xi1>
+      %tile_a = tt.load %p, {mask_a}, %other_a : tensor<64x16x!tt.ptr<f16>>
+      %left_b = tt.splat %left : i32 -> tensor<16x1xi32>
+      %is_b = arith.cmpi sgt, %left_b, %k_down : tensor<16x1xi32>
+      %mask_b = tt.broadcast %is_b : tensor<16x1xi1> -> tensor<16x32xi1>
+      %both_b = arith.andi %columns_b, %mask_b : tensor<16x32xi1>
+      %tile_b = tt.load %q, {mask_b}, %other_b : tensor<16x32x!tt.ptr<f16>>
+      %d = tt.dot %tile_a, %tile_b, %acc : tensor<64x16xf16> * tensor<16x32xf16> -> tensor<64x32xf32>
+      %p1 = tt.addptr %p, %step_a : tensor<64x16x!tt.ptr<f16>>, tensor<64x16xi32>
+      %distance = arith.muli %sb, %c16 : i32
+      %step_b = tt.splat {step} : i32 -> tensor<16x32xi32>
+      %q1 = tt.addptr %q, %step_b : tensor<16x32x!tt.ptr<f16>>, tensor<16x32xi32>
+      scf.yield %p1, %q1, %d : tensor<64x16x!tt.ptr<f16>>, tensor<16x32x!tt.ptr<f16>>, tensor<64x32xf32>
+    }}
+    %c_stride = tt.splat %N : i32 -> tensor<64x1xi32>
+    %c_scaled = arith.muli %c_rows, %c_stride : tensor<64x1xi32>
+    %c_down = tt.broadcast %c_scaled : tensor<64x1xi32> -> tensor<64x32xi32>
+    %c_across = tt.broadcast %c_columns : tensor<1x32xi32> -> tensor<64x32xi32>
+    %c_offsets = arith.addi %c_down, %c_across : tensor<64x32xi32>
+    %c_base = tt.splat %c : !tt.ptr<f32> -> tensor<64x32x!tt.ptr<f32>>
+    %c_pointers = tt.addptr %c_base, %c_offsets : tensor<64x32x!tt.ptr<f32>>, tensor<64x32xi32>
+    %wide_m = tt.broadcast %in_m : tensor<64x1xi1> -> tensor<64x32xi1>
+    %wide_n = tt.broadcast %in_n : tensor<1x32xi1> -> tensor<64x32xi1>
+    %in = arith.andi %wide_m, %wide_n : tensor<64x32xi1>
+    tt.store %c_pointers, %sums#2, %in : tensor<64x32x!tt.ptr<f32>>
+    tt.return
+  }}
+}}"
+    )
+}
+
+/// The sizes of a product; strides are a multiple of 16 bytes, or zero: then all rows are the same one, which no
+/// descriptor describes.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    m: usize,
+    n: usize,
+    k: usize,
+    stride_a: usize,
+    stride_b: usize,
+}
+
+/// Numbers that look random: a linear congruential generator.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        (self.0 >> 33) as usize % bound
+    }
+
+    fn sizes(&mut self, form: Form) -> Sizes {
+        let (m, n, k) = (1 + self.below(140), 1 + self.below(70), self.below(50));
+        let of_b = match form {
+            Form::Rows => n,
+            Form::Columns => k,
+        };
+        let mut stride = |row: usize| row.div_ceil(8) * 8 + [0, 0, 0, 24][self.below(4)];
+        let (stride_a, stride_b) = (stride(k), stride(of_b));
+        // Zeros in one of eight.
+        let (zero_a, zero_b) = (self.below(8) == 0, self.below(8) == 0);
+        Sizes {
+            m,
+            n,
+            k,
+            stride_a: if zero_a { 0 } else { stride_a },
+            stride_b: if zero_b { 0 } else { stride_b },
+        }
+    }
+}
+
+/// Small whole numbers as f16.
+fn halves(count: usize, seed: usize) -> Argument {
+    let bytes = (0..count).flat_map(|at| {
+        let number = (at * 31 + at / 7 + seed) % 7;
+        u16::to_le_bytes([0xc200, 0xc000, 0xbc00, 0, 0x3c00, 0x4000, 0x4200][number])
+    });
+    Argument::Buffer(bytes.collect())
+}
+
+fn arguments(of: Sizes, form: Form) -> Vec<Argument> {
+    let length = |rows: usize, stride: usize, row: usize| rows.saturating_sub(1) * stride + row;
+    let of_b = match form {
+        Form::Rows => length(of.k, of.stride_b, of.n),
+        Form::Columns => length(of.n, of.stride_b, of.k),
+    };
+    let number = |number: usize| Argument::Int(i64::try_from(number).unwrap());
+    vec![
+        // A buffer without elements is no tensor.
+        halves(length(of.m, of.stride_a, of.k).max(8), 1),
+        halves(of_b.max(8), 4),
+        Argument::Buffer(vec![0x55; 4 * of.m * of.n]),
+        number(of.m),
+        number(of.n),
+        number(of.k),
+        number(of.stride_a),
+        number(of.stride_b),
+    ]
+}
+
+/// The argument that the launcher adds for a tensor that others describe.
+fn descriptor(of: &ArgumentDescriptor, arguments: &[Argument]) -> Argument {
+    let number = |argument: usize| match arguments[argument] {
+        Argument::Int(number) => Some(number),
+        _ => None,
+    };
+    let (shape, strides) = of.extents(number).unwrap_or((vec![1; 2], vec![8; 2]));
+    let tensor = TensorArgument {
+        contents: Vec::new(),
+        shape,
+        strides,
+        element_bytes: of.encoding.elem_size,
+        element_type: of.encoding.elem_type,
+        swizzle_mode: of.encoding.swizzle,
+        box_shape: of.encoding.block_size.clone(),
+        fill_nan: false,
+    };
+    Argument::DescriptorOf(of.base, tensor)
+}
+
+struct Compiled {
+    compilation: Compilation,
+    machine: Machine,
+    target: Target,
+}
+
+fn compiled(source: &Source, copies: TensorCopies) -> Result<Compiled> {
+    let target = Target::parse("cuda:90")?;
+    let mut options = Options::new(target);
+    options.tensor_copies = copies;
+    let compilation = Compiler::new(options).compile(source, ArtifactKind::Llvm)?;
+    let text = String::from_utf8_lossy(compilation.artifact.bytes());
+    ensure!(
+        text.contains("cp.async.bulk.tensor"),
+        "no load became a copy"
+    );
+    let machine = Machine::from_ir(compilation.artifact.bytes(), target, None)?;
+    Ok(Compiled {
+        compilation,
+        machine,
+        target,
+    })
+}
+
+impl Compiled {
+    fn run(&self, grid: [u32; 3], mut given: Vec<Argument>) -> Result<Argument> {
+        let metadata = &self.compilation.metadata;
+        let tensors = metadata.argument_tensors.iter();
+        let added: Vec<Argument> = tensors.map(|tensor| descriptor(tensor, &given)).collect();
+        given.extend(added);
+        let scratch = metadata.global_scratch_size as usize;
+        given.push(match scratch * (grid[0] * grid[1]) as usize {
+            0 => Argument::Null,
+            bytes => Argument::Uninitialized(bytes),
+        });
+        given.push(Argument::Null);
+        let threads = metadata.num_warps * self.target.warp_size();
+        let mut launch = Launch::new(grid, threads, given);
+        launch.dynamic_shared = u64::from(metadata.shared);
+        let report = self.machine.run(&mut launch, &sim::Options::default())?;
+        ensure!(report.findings.is_empty(), "{:?}", report.findings);
+        Ok(launch.arguments.swap_remove(2))
+    }
+}
+
+fn agrees(edge: Edge, form: Form) -> Result<()> {
+    let source = Source::new("product.ttir", kernel(edge, form).as_str());
+    let engines = [TensorCopies::Kernel, TensorCopies::Launcher]
+        .into_iter()
+        .map(|copies| Ok((copies, compiled(&source, copies)?)))
+        .collect::<Result<Vec<_>>>()
+        .with_context(|| format!("{edge:?} {form:?}"))?;
+    let mut numbers = Numbers(17);
+    for _ in 0..CASES {
+        let of = numbers.sizes(form);
+        let tiles = |extent: usize, tile: usize| extent.div_ceil(tile) as u32;
+        let grid = [tiles(of.m, ROWS), tiles(of.n, COLUMNS), 1];
+        let mut launch = Launch::new(grid, 1, arguments(of, form));
+        run_reference(&source, &mut launch, Limits::default())?;
+        for (copies, engine) in &engines {
+            let about = || format!("{copies} {edge:?} {form:?} {of:?}");
+            let left = engine.run(grid, arguments(of, form)).with_context(about)?;
+            ensure!(left == launch.arguments[2], "{} differs", about());
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn products_with_copies_are_those_of_the_kernel_as_it_is_written() -> Result<()> {
+    for edge in [Edge::Wrapped, Edge::First, Edge::Masked] {
+        for form in [Form::Rows, Form::Columns] {
+            agrees(edge, form)?;
+        }
+    }
+    Ok(())
+}

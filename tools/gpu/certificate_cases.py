@@ -1,0 +1,271 @@
+"""The kernels of `certificate.py`, each with the description of its launch: products and attention of Triton's
+tutorials, and the product of `products.py` with every type of operands, with many and with few rows.
+
+Needs Triton, but neither PyTorch nor a GPU: of a tutorial only the kernels are taken.
+"""
+
+import ast
+import re
+import types
+from dataclasses import dataclass, field
+
+import triton
+import triton.language
+from products_kernels import product
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, make_backend
+
+# More programs than are ever resident: a persistent kernel computes one tile in each.
+PROGRAMS = 4096
+# The formats of the operands and of the result, and the requested precision.
+TYPES = {
+    "f16": ("fp16", "fp16", "fp16", None),
+    "bf16": ("bf16", "bf16", "bf16", None),
+    "fp8": ("fp8e4nv", "fp8e4nv", "fp16", None),
+    "int8": ("i8", "i8", "i32", None),
+    "tf32": ("fp32", "fp32", "fp32", "tf32"),
+    "tf32x3": ("fp32", "fp32", "fp32", "tf32x3"),
+    "bf16 by int8": ("bf16", "i8", "bf16", None),
+    "bf16 by mxfp4": ("bf16", "e2m1", "bf16", None),
+}
+# Bytes along k of a tile of the left operand.
+DEPTH = 128
+WIDTH = {"fp16": 2, "bf16": 2, "fp32": 4, "i8": 1, "fp8e4nv": 1}
+# Rows, columns, warps, stages.
+TILES = ((128, 256, 8, 3), (128, 128, 4, 3), (64, 128, 4, 4), (16, 128, 4, 4))
+# Rows, columns, depth, warps, stages for each kind of weights.
+FEW_ROWS = {
+    "bf16": ((16, 64, 128, 4, 5), (16, 32, 256, 4, 5), (64, 64, 128, 4, 4)),
+    "bf16 by int8": ((16, 64, 256, 4, 5), (16, 32, 512, 8, 3), (64, 64, 128, 4, 5)),
+    "bf16 by mxfp4": ((16, 64, 256, 4, 5), (16, 32, 512, 4, 3), (64, 64, 256, 8, 3)),
+}
+
+
+@dataclass
+class Case:
+    """A kernel with a configuration."""
+
+    kernel: str
+    configuration: str
+    function: object
+    # By parameter: the formats of those that the kernel keeps, and the values of the others.
+    signature: dict
+    constants: dict
+    warps: int
+    stages: int
+    launch: dict
+    # Which of its loops with products is measured; `None` if none can be alone.
+    loop: int | None = 0
+    # Integers that are no multiples of 16.
+    odd: tuple = ()
+    # Applied to the text of the kernel.
+    change: tuple = field(default=())
+
+    @property
+    def name(self):
+        return f"{self.kernel} {self.configuration}"
+
+    def ttir(self):
+        """The kernel after Triton's passes on tile IR, before layouts."""
+        target = GPUTarget("cuda", 90, 32)
+        backend = make_backend(target)
+        options = backend.parse_options({"num_warps": self.warps, "num_stages": self.stages})
+        names = self.function.arg_names
+        signature = {name: self.signature.get(name, "constexpr") for name in names}
+        multiples = [i for i, name in enumerate(names) if self.is_multiple(name)]
+        attributes = {(i,): [["tt.divisibility", 16]] for i in multiples}
+        source = ASTSource(self.function, signature, self.constants, attributes)
+        context = ir.context()
+        ir.load_dialects(context)
+        backend.load_dialects(context)
+        implementation = backend.get_codegen_implementation(options)
+        module = source.make_ir(target, options, implementation, backend.get_module_map(), context)
+        stages = {}
+        backend.add_stages(stages, options, source.language)
+        text = str(stages["ttir"](module, {}))
+        if self.change:
+            text, count = re.subn(*self.change, text)
+            assert count == 1, f"{self.name}: {count} places to change"
+        return text
+
+    def is_multiple(self, name):
+        type = self.signature.get(name, "constexpr")
+        return type.startswith(("*", "i32")) and name not in self.odd
+
+
+def definitions(file):
+    """The kernels of a tutorial, without their tuners."""
+    tree = ast.parse(file.read_text())
+    kept = []
+    for node in tree.body:
+        decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+        for one in decorators:
+            if ast.unparse(one).startswith("triton.jit"):
+                # Triton reads the text of the function from the line of its decorator on.
+                plain = ast.parse("triton.jit", mode="eval").body
+                node.decorator_list = [ast.fix_missing_locations(ast.copy_location(plain, one))]
+                ast.copy_location(plain.value, one)
+                kept.append(node)
+    tree.body = kept
+    module = types.ModuleType(file.stem.replace("-", "_"))
+    module.__dict__.update(triton=triton, tl=triton.language)
+    exec(compile(tree, str(file), "exec"), module.__dict__)
+    return module
+
+
+def products():
+    """The product of `products.py`."""
+    cases = []
+
+    def add(of, form, tile, skinny=False):
+        rows, columns, depth, warps, stages = tile
+        a, b, c, precision = TYPES[of]
+        constants = {"ROWS": rows, "COLUMNS": columns, "DEPTH": depth, "GROUP": 8, "INTEGER": a == "i8"}
+        constants |= {"PACKED": b == "e2m1", "PRECISION": precision, "c_column": 1}
+        constants["a_row" if form[0] == "T" else "a_column"] = 1
+        constants["b_row" if form[1] == "T" else "b_column"] = 1
+        signature = {"a": f"*{a}", "b": "*u8" if b == "e2m1" else f"*{b}", "scales": "*u8", "c": f"*{c}"}
+        arguments = [name for name in product.arg_names if name not in constants]
+        signature |= {name: "i32" for name in arguments if name not in signature}
+        launch = {"kind": "product", "tile": [rows, columns, depth], "form": form, "a": a, "b": b, "c": c}
+        launch |= {"arguments": arguments, "skinny": skinny}
+        kernel = f"{'few rows' if skinny else 'product'} {of}"
+        configuration = f"{form} {rows}x{columns}x{depth} w{warps} s{stages}"
+        cases.append(Case(kernel, configuration, product, signature, constants, warps, stages, launch))
+
+    for of, (a, *_) in TYPES.items():
+        for form in ("NN", "NT", "TN"):
+            for rows, columns, warps, stages in TILES if form == "NT" else TILES[:2]:
+                add(of, form, (rows, columns, DEPTH // WIDTH[a], warps, stages))
+    for of, tiles in FEW_ROWS.items():
+        for tile in tiles:
+            add(of, "NT", tile, skinny=True)
+    return cases
+
+
+def matrices(functions):
+    """The products of tutorials 03, 08 and 09."""
+    cases = []
+
+    def add(kernel, function, tile, form, parameters, constants, more=None, halved=False):
+        """`parameters` are those that the kernel keeps, each with its format and its meaning in the launch."""
+        rows, columns, depth, warps, stages = tile
+        constants = {"BLOCK_SIZE_M": rows, "BLOCK_SIZE_N": columns, "BLOCK_SIZE_K": depth, **constants}
+        if "GROUP_SIZE_M" in function.arg_names:
+            constants["GROUP_SIZE_M"] = 8
+        signature = {name: type for name, (type, _) in parameters.items()}
+        launch = {"kind": "product", "tile": [rows, columns, depth], "form": form, "a": "fp16", "b": "fp16"}
+        launch |= {"c": "fp16", "arguments": [meaning for _, meaning in parameters.values()], "halved": halved}
+        configuration = f"{form} {rows}x{columns}x{depth} w{warps} s{stages}{more or ''}"
+        odd = ("group_size",)
+        cases.append(Case(kernel, configuration, function, signature, constants, warps, stages, launch, odd=odd))
+
+    pointers = {f"{one}_ptr": ("*fp16", one) for one in "abc"}
+    extents = {one.upper(): ("i32", one) for one in "mnk"}
+    rows = {"stride_am": ("i32", "a_row"), "stride_bk": ("i32", "b_row"), "stride_cm": ("i32", "c_row")}
+    by_rows = pointers | extents | rows
+    ones = {"stride_ak": 1, "stride_bn": 1, "stride_cn": 1}
+    for tile in (
+        (128, 256, 64, 8, 3), (64, 256, 32, 4, 4), (128, 128, 32, 4, 4), (128, 64, 32, 4, 4), (64, 128, 32, 4, 4),
+        (64, 32, 32, 2, 5), (128, 64, 64, 4, 4), (64, 128, 64, 4, 4),
+    ):  # fmt: skip
+        add("03 matmul", functions["03"].matmul_kernel, tile, "NN", by_rows, ones | {"ACTIVATION": ""})
+    tiles = ((128, 256, 64, 8, 3), (128, 128, 64, 4, 4), (128, 128, 128, 8, 3))
+    of = functions["09"]
+    descriptors = {
+        f"{one}_desc": ("tensordesc<fp16[%d, %d]>", f"{one} map") for one in "abc"
+    }
+    for tile in tiles:
+        add("09 matmul", of.matmul_kernel, tile, "NN", by_rows, ones)
+        add("09 persistent", of.matmul_kernel_persistent, tile, "NN", by_rows, ones | {"NUM_SMS": PROGRAMS})
+        for specialized in (False, True):
+            m, n, k = tile[:3]
+            blocks = {"a": (m, k), "b": (n, k), "c": (m, n)}
+            maps = {name: (type % blocks[name[0]], meaning) for name, (type, meaning) in descriptors.items()}
+            constants = {"FP8_OUTPUT": False, "WARP_SPECIALIZE": specialized}
+            more = " specialized" if specialized else ""
+            add("09 maps", of.matmul_kernel_tma, tile, "NT", maps | extents, constants, more)
+            constants = {"NUM_SMS": PROGRAMS, "WARP_SPECIALIZE": specialized, "EPILOGUE_SUBTILE": False}
+            persistent = constants | {"FP8_OUTPUT": False}
+            add("09 persistent maps", of.matmul_kernel_tma_persistent, tile, "NT", maps | extents, persistent, more)
+            own = constants | {"FLATTEN": not specialized}
+            add("09 own maps", of.matmul_kernel_descriptor_persistent, tile, "NT", pointers | extents, own, more)
+    tables = {
+        "group_a_ptrs": ("*i64", "a addresses"), "group_b_ptrs": ("*i64", "b addresses"),
+        "group_c_ptrs": ("*i64", "c addresses"), "group_gemm_sizes": ("*i32", "sizes"),
+        "g_lds": ("*i32", "leading"), "group_size": ("i32", "groups"),
+    }  # fmt: skip
+    for tile in ((128, 128, 32, 4, 3), (128, 128, 64, 4, 3), (64, 128, 64, 4, 3)):
+        add("08 grouped", functions["08"].grouped_matmul_kernel, tile, "NN", tables, {"NUM_SM": PROGRAMS})
+    for tile in ((128, 128, 64, 4, 3), (128, 256, 64, 8, 3)):
+        constants = {"NUM_SM": PROGRAMS, "FP8": False}
+        add("08 grouped maps", functions["08"].grouped_matmul_tma_kernel, tile, "NT", tables, constants)
+    return cases
+
+
+def attentions(functions):
+    """Tutorial 06, forward and backward."""
+    cases = []
+    forward, backward = functions["06"]._attn_fwd, functions["06"]._attn_bwd
+
+    def add(tile, warps, stages, causal=False, specialized=False):
+        rows, keys, depth = tile
+        constants = {"HEAD_DIM": depth, "BLOCK_M": rows, "BLOCK_N": keys, "FP8_OUTPUT": False, "IS_HOPPER": True}
+        constants |= {"STAGE": 3 if causal else 1, "warp_specialize": specialized}
+        signature = {"sm_scale": "fp32", "M": "*fp32", "Z": "i32", "H": "i32"}
+        for name in "qkvo":
+            block = f"{rows if name in 'qo' else keys}, {depth}"
+            signature[f"desc_{name}"] = "*fp16" if specialized else f"tensordesc<fp16[{block}]>"
+        signature["N_CTX"] = "i32"
+        names = [name if specialized else f"{name} map" for name in "qkvo"]
+        arguments = ["scale", "m", "batches", "heads", *names, "length"]
+        launch = {"kind": "attention", "tile": list(tile), "arguments": arguments}
+        configuration = f"{rows}x{keys}x{depth} w{warps} s{stages}"
+        configuration += (" causal" if causal else "") + (" specialized" if specialized else "")
+        # With a mask, the number of iterations is another one in each block.
+        loop = None if causal else 0
+        case = Case("06 forward", configuration, forward, signature, constants, warps, stages, launch, loop)
+        case.odd = ("Z", "H")
+        cases.append(case)
+
+    for tile, warps, stages in (
+        ((128, 64, 64), 4, 3), ((128, 64, 64), 8, 3), ((64, 64, 64), 4, 3), ((64, 32, 64), 4, 4),
+        ((128, 128, 128), 8, 2), ((128, 64, 128), 8, 3), ((64, 64, 128), 4, 3), ((128, 32, 128), 8, 3),
+    ):  # fmt: skip
+        add(tile, warps, stages)
+    add((128, 64, 64), 4, 3, causal=True)
+    add((128, 128, 128), 8, 2, causal=True)
+    add((128, 64, 64), 8, 3, specialized=True)
+    add((128, 128, 128), 8, 2, specialized=True)
+
+    kept = {name: "*fp16" for name in ("Q", "K", "V", "DO", "DQ", "DK", "DV")} | {"M": "*fp32", "D": "*fp32"}
+    kept |= {name: "i32" for name in ("stride_z", "stride_h", "stride_tok", "H", "N_CTX")} | {"sm_scale": "fp32"}
+    arguments = ["q", "k", "v", "scale", "do", "dq", "dk", "dv", "m", "d", "batch", "head", "token", "heads", "length"]
+    # The first program has keys before all queries; the last one, which the change makes of every one, queries after
+    # all keys.
+    last = (
+        r"(%\w+) = tt.get_program_id x : i32",
+        r"%tiles = arith.constant 128 : i32\n%own = arith.constant 1 : i32\n"
+        r"%all = arith.divsi %N_CTX, %tiles : i32\n\1 = arith.subi %all, %own : i32",
+    )
+    for depth in (64, 128):
+        for at_end in (False, True):
+            constants = {"BLOCK_M1": 32, "BLOCK_N1": 128, "BLOCK_M2": 128, "BLOCK_N2": 32, "BLK_SLICE_FACTOR": 2}
+            constants |= {"HEAD_DIM": depth, "stride_d": 1}
+            launch = {"kind": "backward", "tile": [128, 32, depth], "arguments": arguments, "last": at_end}
+            configuration = f"128x32x{depth} w4 s5 {'keys' if at_end else 'queries'}"
+            case = Case("06 backward", configuration, backward, kept, constants, 4, 5, launch, 3 if at_end else 1)
+            case.odd = ("H",)
+            case.change = last if at_end else ()
+            cases.append(case)
+    return cases
+
+
+def all_cases(tutorials=None):
+    """The cases; those of the tutorials only with the folder that has them."""
+    cases = products()
+    if tutorials:
+        functions = {number: definitions(next(tutorials.glob(f"{number}-*.py"))) for number in ("03", "06", "08", "09")}
+        cases += matrices(functions) + attentions(functions)
+    return cases

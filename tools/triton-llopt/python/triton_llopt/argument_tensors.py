@@ -1,0 +1,222 @@
+"""Descriptors of tensors that the arguments of a kernel describe, made at each launch.
+
+llopt can load tiles through descriptors where a kernel loads them through pointers. Then the kernel has
+parameters after those of its source, one descriptor for each tensor, and ``argument_tensors`` in its metadata
+says how they follow from the arguments: the address is an argument, extents and strides are sums of products
+of arguments. Triton's own launcher passes them, as it passes those of ``TensorDescriptor``.
+
+Descriptors are kept by the arguments from which they follow, since most launches repeat others.
+"""
+
+from triton.backends.nvidia import driver as _nvidia
+from triton.runtime import _allocation
+from triton.runtime import driver as _driver
+
+# What the hardware requires of addresses and of strides in bytes, and the bound of the latter (CUDA driver API,
+# cuTensorMapEncodeTiled).
+_ALIGNMENT = 16
+_STRIDES = 1 << 40
+# Descriptors of one kernel that are kept.
+_KEPT = 1024
+
+
+class Tensor:
+    """A tensor that arguments describe: where it is, its extents and strides, and how to encode its descriptor."""
+
+    def __init__(self, about, address, shape, strides):
+        self.about = about
+        self.address = address
+        self.shape = shape
+        self.strides = strides
+
+    def is_described(self):
+        """Whether a descriptor can describe it. The kernel does not use the descriptors of others."""
+        size = self.about["elem_size"]
+        strides = [stride * size for stride in self.strides[:-1]]
+        return (
+            self.address > 0
+            and self.address % _ALIGNMENT == 0
+            and all(0 < extent < 1 << 31 for extent in self.shape)
+            and all(0 < stride < _STRIDES and stride % _ALIGNMENT == 0 for stride in strides)
+        )
+
+    def or_any(self):
+        """It, or a tensor that a descriptor can describe."""
+        if self.is_described():
+            return self
+        rank = len(self.shape)
+        address = max(self.address - self.address % _ALIGNMENT, _ALIGNMENT)
+        return Tensor(self.about, address, [1] * rank, [_ALIGNMENT] * (rank - 1) + [1])
+
+
+def _leaves(type, path=()):
+    """The arguments of the compiled function for an argument of a type of Triton's signature, each as a function of
+    all arguments."""
+    if type == "constexpr":
+        return
+    if isinstance(type, tuple):
+        for index, inner in enumerate(type):
+            yield from _leaves(inner, (*path, index))
+        return
+
+    def value(arguments):
+        for index in path:
+            arguments = arguments[index]
+        return arguments
+
+    yield value
+    if type.startswith("tensordesc"):
+        rank = type[type.index("[") : type.index("]")].count(",") + 1
+        for name in ("shape", "strides"):
+            for dim in range(rank):
+                yield lambda arguments, name=name, dim=dim: getattr(value(arguments), name)[dim]
+
+
+class ArgumentTensors:
+    """The tensors that the arguments of one kernel describe."""
+
+    def __init__(self, signature, tensors):
+        self.tensors = tensors
+        values = list(_leaves(tuple(signature)))
+        self.bases = sorted({tensor["base"] for tensor in tensors})
+        numbers = {
+            argument
+            for tensor in tensors
+            for sums in (tensor["shape"], tensor["strides"])
+            for terms in sums
+            for _, arguments in terms
+            for argument in arguments
+        }
+        self.numbers = sorted(numbers)
+        self.base_values = [values[base] for base in self.bases]
+        self.number_values = [values[number] for number in self.numbers]
+
+    def key(self, arguments):
+        """The values on which the tensors depend."""
+        return (
+            *[_address(value(arguments)) for value in self.base_values],
+            *[value(arguments) for value in self.number_values],
+        )
+
+    def of(self, key):
+        """The tensors for such values."""
+        known = dict(zip([*self.bases, *self.numbers], key))
+
+        def value(terms):
+            total = 0
+            for product, arguments in terms:
+                for argument in arguments:
+                    product *= known[argument]
+                total += product
+            return total
+
+        return [
+            Tensor(
+                about,
+                known[about["base"]],
+                [value(terms) for terms in about["shape"]],
+                [value(terms) for terms in about["strides"]],
+            )
+            for about in self.tensors
+        ]
+
+
+def _address(argument):
+    if argument is None:
+        return 0
+    return argument if isinstance(argument, int) else argument.data_ptr()
+
+
+def _encoded(tensor):
+    """The descriptor of a tensor, as Triton's launcher takes it."""
+    tensor = tensor.or_any()
+    about = tensor.about
+    return _driver.active.utils.fill_tma_descriptor(
+        tensor.address,
+        about["swizzle"],
+        about["elem_size"],
+        _nvidia.TMA_DTYPE_DEVICE_TO_HOST[about["elem_type"]],
+        about["block_size"],
+        tensor.shape,
+        tensor.strides,
+        0,
+    )
+
+
+class _Source:
+    """What Triton's launcher reads of a source, with more parameters at the end."""
+
+    def __init__(self, source, count):
+        self.fn = getattr(source, "fn", None)
+        self.constants = getattr(source, "constants", {})
+        added = {f"llopt_tensor_{number}": "nvTmaDesc" for number in range(count)}
+        self.signature = {**source.signature, **added}
+
+
+def _with_descriptors(launch, tensors):
+    """A launcher that adds descriptors to the arguments."""
+    before = _nvidia._BASE_ARGS_FORMAT_LEN
+    kept = {}
+
+    def launch_with_descriptors(*arguments):
+        key = tensors.key(arguments[before:])
+        descriptors = kept.get(key)
+        if descriptors is None:
+            if len(kept) >= _KEPT:
+                kept.clear()
+            descriptors = kept[key] = [_encoded(tensor) for tensor in tensors.of(key)]
+        return launch(*arguments, *descriptors)
+
+    return launch_with_descriptors
+
+
+def _wrap_launcher():
+    """Wraps Triton's launcher; returns what undoes it."""
+    initialise = _nvidia.CudaLauncher.__init__
+
+    def initialise_with_descriptors(self, source, metadata):
+        tensors = getattr(metadata, "argument_tensors", None)
+        if not tensors:
+            return initialise(self, source, metadata)
+        of_arguments = ArgumentTensors(source.signature.values(), tensors)
+        initialise(self, _Source(source, len(tensors)), metadata)
+        self.launch = _with_descriptors(self.launch, of_arguments)
+
+    _nvidia.CudaLauncher.__init__ = initialise_with_descriptors
+
+    def undo():
+        _nvidia.CudaLauncher.__init__ = initialise
+
+    return undo
+
+
+def _wrap_allocator(is_wanted):
+    """Lets launches allocate scratch memory for descriptors where the user has set no allocator; returns what undoes
+    it."""
+    refuse = _allocation.NullAllocator.__call__
+
+    def allocate(self, size, alignment, stream):
+        if not is_wanted():
+            return refuse(self, size, alignment, stream)
+        import torch
+
+        return torch.empty(size, dtype=torch.int8, device=_driver.active.get_active_torch_device())
+
+    _allocation.NullAllocator.__call__ = allocate
+
+    def undo():
+        _allocation.NullAllocator.__call__ = refuse
+
+    return undo
+
+
+def install(allocates):
+    """Launches kernels with such parameters from now on; `allocates` says whether kernels make descriptors
+    themselves. Returns what undoes it."""
+    undo = [_wrap_launcher(), _wrap_allocator(allocates)]
+
+    def undo_all():
+        for one in undo:
+            one()
+
+    return undo_all
