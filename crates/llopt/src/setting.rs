@@ -450,7 +450,7 @@ mod tests {
                 },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 29);
+        assert_eq!(SETTINGS.len(), 30);
     }
 
     #[test]

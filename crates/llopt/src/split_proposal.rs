@@ -18,8 +18,9 @@ use llopt_transforms::split_k::{self, Count};
 use serde::{Deserialize, Serialize};
 
 use crate::contain::contained_within;
-use crate::explain::explain;
-use crate::{Error, Options, Source, input, session};
+use crate::loop_schedules::{self, LoopSchedule};
+use crate::shared_loops::{self, SharedLoop};
+use crate::{Error, Options, Source, Timings, compiler, input, session};
 
 /// The numbers of blocks among which a launch chooses.
 const BLOCKS: [u32; 4] = [1, 2, 4, 8];
@@ -50,50 +51,49 @@ pub struct SplitProposal {
 /// # Errors
 /// Those of a [compilation](crate::Compiler::compile).
 pub fn propose_split(source: &Source, options: &Options) -> Result<Option<SplitProposal>, Error> {
-    let mut options = options.clone();
+    let (source, mut options) = (source.clone(), options.clone());
     options.split_k = 2;
-    let is_possible = options.target.has(Feature::Cluster) && options.num_ctas.unwrap_or(1) == 1;
-    if !is_possible || !has_product(source, &options)? {
+    options.keep_decisions = true;
+    if !options.target.has(Feature::Cluster) || options.num_ctas.unwrap_or(1) > 1 {
         return Ok(None);
     }
-    let explanation = explain(source, &options)?;
-    let mut shared = explanation.shared_loops.iter();
-    let Some(of) = shared.find(|of| of.reason.is_none()) else {
-        return Ok(None);
-    };
-    let schedule = explanation
-        .loops
-        .iter()
-        .find(|one| one.location == of.location);
-    let Some(stages) = schedule.and_then(|schedule| schedule.pipeline.as_ref()) else {
-        return Ok(None);
-    };
+    contained_within(Some(options.budget), move || {
+        let context = session::context()?;
+        let module = input::read(&context, &source, &options)?;
+        if split_k::loops_of_products(module.as_operation()).is_empty() {
+            return Ok(None);
+        }
+        compiler::to_layouts(&context, &module, &options, &mut Timings::default())?;
+        let shared = shared_loops::take(module.as_operation());
+        let schedules = loop_schedules::take(module.as_operation());
+        Ok(proposal(&shared, &schedules, options.target))
+    })
+}
+
+/// The figures of the loop that is shared, if one is, and if it is pipelined.
+fn proposal(
+    shared: &[SharedLoop],
+    schedules: &[LoopSchedule],
+    target: Target,
+) -> Option<SplitProposal> {
+    let of = shared.iter().find(|of| of.reason.is_none())?;
+    let schedule = schedules.iter().find(|one| one.location == of.location)?;
+    let stages = schedule.pipeline.as_ref()?;
     // With too few stages, iterations wait for their loads.
     let interval = u64::from(stages.interval);
     let waiting = interval * u64::from(stages.needed) / u64::from(stages.stages.max(1));
-    Ok(Some(SplitProposal {
+    Some(SplitProposal {
         interval: interval.max(waiting),
         iterations: of.iterations.clone(),
         sum_bytes: of.sum_bytes,
         is_divided: of.divided.is_some(),
-        wavefronts: wavefronts(options.target),
-    }))
+        wavefronts: wavefronts(target),
+    })
 }
 
 fn wavefronts(target: Target) -> [f32; 2] {
     let costs = target.movement_costs();
     [costs.wavefront, costs.remote_wavefront]
-}
-
-/// Whether there is a loop of products at all.
-fn has_product(source: &Source, options: &Options) -> Result<bool, Error> {
-    let (source, options) = (source.clone(), options.clone());
-    contained_within(Some(options.budget), move || {
-        let context = session::context()?;
-        let module = input::read(&context, &source, &options)?;
-        let module = module.as_operation();
-        Ok(!split_k::loops_of_products(module).is_empty())
-    })
 }
 
 impl SplitProposal {
