@@ -38,23 +38,20 @@
 
 mod carried;
 mod count;
+mod memory;
 mod part;
 
-use llopt_dialects::arith::ConstantOp;
-use llopt_dialects::llvm::AssumeOp;
 use llopt_dialects::meaning::facts::Control;
-use llopt_dialects::meaning::fold;
 use llopt_dialects::tables::module::{CLUSTER_SPLIT, NUM_CTAS};
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_dialects::ttng::{ClusterRankOp, ClusterSumOp};
+use llopt_dialects::ttng::ClusterRankOp;
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{
     AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, Walk, attr,
 };
 use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
-use melior::ir::{BlockRef, Location, OperationRef, Value, ValueLike};
+use melior::ir::{BlockRef, OperationRef, Value, ValueLike};
 
 use crate::loops::builder::Arithmetic;
 use crate::loops::induction::Numbers;
@@ -64,7 +61,8 @@ use crate::pipelining::place;
 use crate::products::is_product;
 use carried::Carried;
 pub use count::Count;
-use part::Parts;
+use memory::does_more_than_read;
+use part::{Parts, sum_of_blocks};
 
 /// The most blocks that a cluster may have on every GPU that has clusters.
 pub const MOST_BLOCKS: u32 = 8;
@@ -166,17 +164,6 @@ pub fn split(module: OperationRef<'_, '_>, blocks: u32, num_ctas: u32) -> Vec<Sp
         });
     }
     accounts
-}
-
-/// Whether an operation may do more to memory than read it. A promise does nothing, though it must not be moved.
-fn does_more_than_read(operation: OperationRef<'_, '_>) -> bool {
-    if AssumeOp::of(operation).is_some() {
-        return false;
-    }
-    match operation.effects() {
-        None => true,
-        Some(effects) => effects.iter().any(|effect| effect.kind != EffectKind::Read),
-    }
 }
 
 /// The block of operations that a function consists of, if the loop is in it.
@@ -337,19 +324,6 @@ fn set_bounds<'c: 'a, 'a>(
     start
 }
 
-/// Adds a sum of all blocks, of which each gets a part of this shape.
-fn sum_of_blocks<'c: 'a, 'a>(
-    rewriter: &mut Rewriter<'c, 'a>,
-    location: Location<'c>,
-    sum: Value<'c, 'a>,
-    shape: &[i64],
-) -> Option<(OperationRef<'c, 'a>, Value<'c, 'a>)> {
-    let tensor = RankedTensor::of(sum.r#type())?;
-    let part = RankedTensor::get(shape, tensor.element(), tensor.encoding());
-    let added = rewriter.insert(ClusterSumOp::build(location, part, sum));
-    Some((added, added.result_value(0)?))
-}
-
 /// Gives all blocks the whole sums, and lets only the first execute what comes after.
 fn leave_to_first<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
@@ -391,10 +365,4 @@ fn leave_to_first<'c: 'a, 'a>(
             operation.move_op_before(end);
         }
     }
-}
-
-/// Whether a value is a constant of zeros.
-fn is_zero(value: Value<'_, '_>) -> bool {
-    ConstantOp::defining(value)
-        .is_some_and(|constant| fold::is_zero(constant.operation().attr("value")))
 }

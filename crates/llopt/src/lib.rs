@@ -31,6 +31,7 @@ mod execution;
 pub mod explain;
 mod input;
 pub mod isolation;
+mod kept_accounts;
 mod loop_schedules;
 mod metadata;
 mod module;

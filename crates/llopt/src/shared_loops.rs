@@ -1,9 +1,10 @@
 //! The loops of products that the blocks of a cluster share, as they pass through the pipeline.
 
-use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
 use llopt_transforms::split_k::{Rest, Shared, SplitAccount};
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
+
+use crate::kept_accounts;
 
 /// The attribute of the module that contains them.
 const ATTRIBUTE: &str = "llopt.shared_loops";
@@ -51,20 +52,10 @@ impl SharedLoop {
 
 /// Writes them to an attribute of the module.
 pub(crate) fn write(loops: &[SharedLoop], module: OperationRef<'_, '_>) {
-    if let Ok(text) = serde_json::to_string(loops) {
-        module.set_discardable_attr(ATTRIBUTE, attr::string(module.ctx(), &text));
-    }
+    kept_accounts::write(loops, ATTRIBUTE, module);
 }
 
 /// Takes them from the module; none if the options do not ask for them.
 pub(crate) fn take(module: OperationRef<'_, '_>) -> Vec<SharedLoop> {
-    let Some(text) = module
-        .discardable_attr(ATTRIBUTE)
-        .and_then(AttributeExt::as_str)
-    else {
-        return Vec::new();
-    };
-    let found = serde_json::from_str(text).unwrap_or_default();
-    module.remove_attr(ATTRIBUTE);
-    found
+    kept_accounts::take(ATTRIBUTE, module)
 }

@@ -19,7 +19,6 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, OperationRef, Type, Value, ValueLike};
 
-use super::is_zero;
 use crate::loops::builder::{Arithmetic, IN_CONTEXT};
 use crate::loops::view::For;
 use crate::products::is_product;
@@ -144,6 +143,12 @@ fn constant<'c: 'a, 'a>(
     made.expect(IN_CONTEXT)
         .result_value(0)
         .expect("it has one result")
+}
+
+/// Whether a value is a constant of zeros.
+fn is_zero(value: Value<'_, '_>) -> bool {
+    arith::ConstantOp::defining(value)
+        .is_some_and(|constant| fold::is_zero(constant.operation().attr("value")))
 }
 
 /// The operations that move a carried value by values from outside of the loop, if it is moved so.

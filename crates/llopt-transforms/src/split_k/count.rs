@@ -1,7 +1,7 @@
 //! The number of iterations of a loop, as a function of the kernel's arguments.
 //!
-//! It is written in postfix order: `a3 63 + 64 /` is `(argument 3 + 63) / 64`. Integers do not wrap here, as those of the
-//! program might: such a loop has more iterations than anyone waits for.
+//! It is written in postfix order: `a3 63 + 64 /` is `(argument 3 + 63) / 64`. Integers do not wrap here, as those of
+//! the program might: such a loop has more iterations than anyone waits for.
 
 use std::fmt;
 use std::str::FromStr;

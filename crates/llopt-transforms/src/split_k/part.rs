@@ -22,11 +22,12 @@ use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts, Transfer};
 use llopt_dialects::meaning::fold;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{MakeRangeOp, SplatOp};
+use llopt_dialects::ttng::ClusterSumOp;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
-use melior::ir::{BlockRef, OperationRef, Value, ValueLike};
+use melior::ir::{BlockRef, Location, OperationRef, Value, ValueLike};
 
-use super::{does_more_than_read, sum_of_blocks};
+use super::memory::does_more_than_read;
 use crate::loops::builder::{Arithmetic, IN_CONTEXT};
 use crate::loops::view::For;
 
@@ -51,6 +52,19 @@ enum Rule {
     Constant(u64),
     /// The same operation on these parts of its operands: the dimension, or all of it.
     Same(Vec<Option<usize>>),
+}
+
+/// Adds a sum of all blocks, of which each gets a part of this shape.
+pub(super) fn sum_of_blocks<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    location: Location<'c>,
+    sum: Value<'c, 'a>,
+    shape: &[i64],
+) -> Option<(OperationRef<'c, 'a>, Value<'c, 'a>)> {
+    let tensor = RankedTensor::of(sum.r#type())?;
+    let part = RankedTensor::get(shape, tensor.element(), tensor.encoding());
+    let added = rewriter.insert(ClusterSumOp::build(location, part, sum));
+    Some((added, added.result_value(0)?))
 }
 
 /// The extent of a tensor along a dimension.
