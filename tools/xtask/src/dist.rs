@@ -77,6 +77,7 @@ pub fn run(options: &Options) -> Result<()> {
             .program("maturin")
             .args(["build", "--release", "--locked", "--strip"])
             .args(["--manifest-path", "tools/triton-llopt/Cargo.toml"])
+            .args(["--compression-level", "9"])
             .args(["--compatibility", PLATFORM, "--out"])
             .arg(&out)
             .args(["--", "-L", &search]),

@@ -12,3 +12,4 @@ pub(crate) mod library_search;
 pub mod machine;
 pub mod optimize;
 pub(crate) mod parts_where_taken;
+pub(crate) mod recurrences;

@@ -6,9 +6,9 @@ use inkwell::targets::RelocMode;
 use inkwell::values::InstructionOpcode;
 
 use super::{Nvptx, library};
-use crate::llvm::c_api;
 use crate::llvm::instructions::change_all;
 use crate::llvm::library_search::Library;
+use crate::llvm::{c_api, recurrences};
 use crate::options::CodegenOptions;
 use crate::targets::back_end::{BackEnd, VendorPasses};
 
@@ -45,6 +45,7 @@ impl BackEnd for Nvptx {
     fn after_optimization(&self, module: &Module<'_>) -> bool {
         widen_indices(module);
         fold_address_offsets(module);
+        recurrences::hide_beginnings(module);
         false
     }
 
