@@ -15,7 +15,9 @@ def TTG_Dialect : Dialect {
     distributed encoding maps (register, lane, warp, block) to tensor
     coordinates, a shared encoding maps memory offsets to them. The module
     carries what all layouts must agree with: `ttg.num-warps`,
-    `ttg.threads-per-warp`, `ttg.num-ctas` and `ttg.target`.
+    `ttg.threads-per-warp`, `ttg.num-ctas` and `ttg.target`. With
+    `ttg.cluster-split` so many blocks run each program together, each with
+    layouts of its own; see `ttng.cluster_sum`.
   }];
   let dependentDialects = ["tt", "gpu"];
   let hasConstantMaterializer = 1;

@@ -5,6 +5,7 @@
 
 include "ttng/barriers.td"
 include "ttng/bulk_copy.td"
+include "ttng/clusters.td"
 include "ttng/matrix.td"
 include "ttng/tensor_memory.td"
 

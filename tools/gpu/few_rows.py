@@ -2,7 +2,7 @@
 """Products of few rows with dense and with narrow weights by llopt, Triton's own back end and cuBLAS on a GPU.
 
     python3 tools/gpu/few_rows.py [--json FILE] [--only REGEX] [--rows 1,16,64,4096] [--size 8192] [--jobs 16]
-                                  [--seconds 400] [--without-triton]
+                                  [--seconds 400] [--without-triton] [--split-k 1,2,4]
 
 Needed: triton==3.6.0, triton_llopt and PyTorch with a GPU.
 
@@ -11,6 +11,8 @@ Needed: triton==3.6.0, triton_llopt and PyTorch with a GPU.
 is the one of `products.py`; llopt starts from its `.ttir`. With few rows the time is that of loading the weights, and
 narrow ones are fewer bytes; with many rows it is that of the matrix units. Both are compared with the product of
 dense bf16 weights by cuBLAS.
+
+With `--split-k`, llopt has each configuration with each of these numbers of blocks that share the loop over k.
 
 Every launch uses another copy of the weights than the one before; there are so many copies that none is still in the
 L2 cache. A graph of launches is captured for each implementation, so that the host's time is not measured. First each
@@ -54,6 +56,16 @@ ROUNDS = 9
 ROUND, GLANCE = 1500, 400
 # Bits that a bf16 keeps.
 MANTISSA = 8
+# Numbers of blocks that share the loop of a tile.
+SPLITS = [1]
+
+
+def wanted(compiler, case):
+    """The configurations of a case for a compiler; llopt's have the number of blocks at the end."""
+    plain = configurations(case.weights, case.rows)
+    if compiler == "Triton":
+        return [(*configuration, 1) for configuration in plain]
+    return [(*configuration, split) for configuration in plain for split in SPLITS]
 
 
 def configurations(weights, rows):
@@ -61,7 +73,12 @@ def configurations(weights, rows):
     if rows > 64:
         tiles = ((128, 256, 64, 8), (128, 128, 64, 4), (128, 128, 64, 8), (256, 128, 64, 8), (128, 256, 128, 8))
         tiles += ((128, 128, 128, 8), (256, 128, 128, 8), (64, 256, 64, 4))
-        return [(*tile, stages) for tile in tiles for stages in (3, 4)]
+        found = [(*tile, stages) for tile in tiles for stages in (3, 4)]
+        if rows <= 256 and weights == "bf16":
+            # With so few rows there are few tiles: small and deep ones are among the fastest.
+            small = ((64, 64, 128, 4), (64, 128, 64, 4), (64, 128, 128, 4), (128, 64, 64, 4), (128, 64, 128, 4))
+            found += [(*tile, stages) for tile in small for stages in (4, 5)]
+        return found
     tall = min(max(rows, 16), 64)
     # As many bytes in flight for each kind of weights need tiles that are deeper the narrower these are.
     deep = {"bf16": (64, 128, 256), "int8": (128, 256, 512), "mxfp4": (256, 512, 1024)}[weights]
@@ -108,7 +125,7 @@ class Case:
 
     def launcher(self, configuration):
         """Compiles a kernel; returns a function that runs it with the copy of the weights of a number."""
-        rows, columns, depth, warps, stages = configuration
+        rows, columns, depth, warps, stages, _ = configuration
         m, n, k = self.rows, self.size, self.size
         grid = (triton.cdiv(m, rows) * triton.cdiv(n, columns), 1, 1)
         constants = (rows, columns, depth, 8, False, self.packed, None)
@@ -196,12 +213,12 @@ def compile_share(source, key, compiler, configurations, size):
     case = Case(*key, size)
     case.prepare(1)
     failures = 0
-    with chosen(compiler):
-        for configuration in configurations:
-            try:
+    for configuration in configurations:
+        try:
+            with chosen(compiler, configuration[-1]):
                 case.launcher(configuration)
-            except Exception:
-                failures += 1
+        except Exception:
+            failures += 1
     return failures
 
 
@@ -210,9 +227,9 @@ def compile_all(cases, compilers, arguments):
     with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
         jobs = []
         for case, compiler in itertools.product(cases, compilers):
-            key, wanted = (case.weights, case.form, case.rows), configurations(case.weights, case.rows)
-            for first in range(0, len(wanted), 6):
-                share = wanted[first : first + 6]
+            key, all_wanted = (case.weights, case.form, case.rows), wanted(compiler, case)
+            for first in range(0, len(all_wanted), 6):
+                share = all_wanted[first : first + 6]
                 jobs.append(pool.submit(compile_share, arguments.source, key, compiler, share, arguments.size))
         for job in as_completed(jobs):
             job.result()
@@ -222,9 +239,9 @@ def compile_all(cases, compilers, arguments):
 def fastest(case, compiler, report):
     """The configuration in which a compiler's kernel is fastest, with what runs it; all results are checked."""
     best, all_times, wrong = None, {}, {}
-    for configuration in configurations(case.weights, case.rows):
+    for configuration in wanted(compiler, case):
         try:
-            with chosen(compiler):
+            with chosen(compiler, configuration[-1]):
                 run, kernel = case.launcher(configuration)
                 elements = case.wrong(run)
                 graph, launches = timed(run, len(case.sets), GLANCE)
@@ -254,7 +271,7 @@ def measure(case, compilers):
         _, configuration, run, kernel = best
         report[f"{compiler} configuration"] = configuration
         report[f"{compiler} registers"], report[f"{compiler} spills"] = kernel.n_regs, kernel.n_spills
-        with chosen(compiler):
+        with chosen(compiler, configuration[-1]):
             runs[compiler] = timed(run, len(case.sets), ROUND)
     runs["cuBLAS"] = timed(library.run, library.copies, ROUND)
     times = {name: [] for name in runs}
@@ -295,7 +312,9 @@ def main():
     parser.add_argument("--seconds", type=float, default=400, help="no case is begun after these")
     parser.add_argument("--source", default="ttir", help="where llopt takes over: ttgir or ttir")
     parser.add_argument("--without-triton", action="store_true", help="llopt and cuBLAS alone")
+    parser.add_argument("--split-k", default="1", help="numbers of blocks that share the loop of a tile of llopt's; or auto")
     arguments = parser.parse_args()
+    SPLITS[:] = [int(text) if text.isdecimal() else text for text in arguments.split_k.split(",")]
     SOURCE[0] = arguments.source
     triton_llopt.disable()
     compilers = COMPILERS[1:] if arguments.without_triton else COMPILERS
@@ -306,7 +325,7 @@ def main():
     print(f"{torch.cuda.get_device_name()}, Triton {triton.__version__}, llopt {triton_llopt.__version__}")
     shares = compile_all(cases, compilers, arguments)
     print(f"{shares} shares of configurations compiled in {time.time() - began:.0f} s", flush=True)
-    print(f"{'weights, form, M':16} {'cuBLAS':>9} {'Triton':>9} {'llopt':>9}  {'speed':>6}   fastest tile, warps, stages")
+    print(f"{'weights, form, M':16} {'cuBLAS':>9} {'Triton':>9} {'llopt':>9}  {'speed':>6}   fastest tile, warps, stages, blocks")
     for case in cases:
         if time.time() - began > arguments.seconds:
             print(f"{len(cases) - len(results)} cases were left out after {arguments.seconds:.0f} s")

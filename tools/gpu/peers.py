@@ -2,6 +2,7 @@
 """Products and attention by llopt and by Triton compared with the vendor's libraries, cuBLAS and cuDNN, on a GPU.
 
     python3 tools/gpu/peers.py TUTORIALS [--json FILE] [--only REGEX] [--seconds 400] [--jobs 16] [--source ttir]
+                               [--split-k auto]
 
 TUTORIALS is the folder of Triton 3.6's tutorials (they are not copied; only their definitions are run). Needed:
 triton==3.6.0, triton_llopt and PyTorch with a GPU.
@@ -9,7 +10,9 @@ triton==3.6.0, triton_llopt and PyTorch with a GPU.
 The kernels are those of tutorials 03 and 09 (products: by pointers, by descriptors, persistent, specialised) and 06
 (attention), unchanged, each with its whole list of configurations for both compilers; the
 tutorial's own tuner chooses, with a shorter benchmark. Compiling comes first, in `--jobs` processes, and is kept by
-Triton's cache on disk; shapes that are multiples of 16 share their kernels. Matrices are random and normal.
+Triton's cache on disk; shapes that are multiples of 16 share their kernels. Matrices are random and normal. With
+`--split-k auto` each launch of llopt's products chooses how many blocks share the loop over k, and the tuner's choice
+follows from that; a number is for all launches.
 
 For each case all kernels are tuned by both compilers. Then the library, Triton's fastest and llopt's fastest kernel run
 in turns, each from a graph of launches so that the host's time is not measured: the time is the median of the rounds, a ratio the median of the rounds'
@@ -34,7 +37,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import torch
 import triton
 import triton_llopt
-from products import SOURCE, captured, chosen, halves, microseconds, tutorial
+from products import SOURCE, SPLIT, captured, chosen, halves, microseconds, tutorial
 
 COMPILERS = ("Triton", "llopt")
 ROUNDS = 7
@@ -213,9 +216,9 @@ def kinds(cases):
     return list(seen.values())
 
 
-def compile_share(folder, source, name, kernel, compiler, share):
+def compile_share(folder, source, split_k, name, kernel, compiler, share):
     """Compiles some configurations of one kernel, in its own process."""
-    SOURCE[0] = source
+    SOURCE[0], SPLIT[0] = source, split_k
     case = next(case for case in all_cases(folder) if case.name == name)
     case.prepare()
     with chosen(compiler):
@@ -235,7 +238,7 @@ def compile_all(cases, arguments):
     ]
     failures = 0
     with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
-        jobs = [pool.submit(compile_share, arguments.tutorials, arguments.source, *one) for one in work]
+        jobs = [pool.submit(compile_share, arguments.tutorials, arguments.source, arguments.split_k, *one) for one in work]
         for job in as_completed(jobs):
             failures += job.exception() is not None
     return len(work), failures
@@ -338,8 +341,11 @@ def main():
     parser.add_argument("--seconds", type=float, default=400, help="no case is begun after these")
     parser.add_argument("--jobs", type=int, default=16, help="processes that compile")
     parser.add_argument("--source", default="ttir", help="where llopt takes over: ttgir or ttir")
+    parser.add_argument("--split-k", default="1", help="blocks that share the loop of a product of llopt's, or auto")
     arguments = parser.parse_args()
-    SOURCE[0] = arguments.source
+    if arguments.split_k.isdecimal():
+        arguments.split_k = int(arguments.split_k)
+    SOURCE[0], SPLIT[0] = arguments.source, arguments.split_k
     triton_llopt.disable()
     cases = [case for case in all_cases(arguments.tutorials) if re.search(arguments.only, case.name)]
     began, results = time.time(), {}

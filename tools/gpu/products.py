@@ -299,13 +299,15 @@ def tutorials(folder):
 
 
 SOURCE = ["ttgir"]
+# Blocks that share a loop of products, or "auto".
+SPLIT = [1]
 
 
 @contextlib.contextmanager
-def chosen(compiler):
-    """A compiler in force."""
+def chosen(compiler, split_k=None):
+    """A compiler in force; llopt with so many blocks that share a loop, those of `SPLIT` unless it is given."""
     if compiler == "llopt":
-        with triton_llopt.enabled(SOURCE[0]):
+        with triton_llopt.enabled(SOURCE[0], split_k=split_k or SPLIT[0]):
             yield
     else:
         triton_llopt.disable()

@@ -33,6 +33,7 @@
 pub mod atomic;
 pub mod buffer;
 pub mod cluster;
+pub mod cluster_sum;
 pub mod conversion;
 pub mod copy_count;
 pub mod copy_sectors;

@@ -11,10 +11,11 @@ use std::hash::Hash;
 use std::rc::Rc;
 
 use llopt_layout::LinearLayout;
-use llopt_layout::plan::Plan;
+use llopt_layout::plan::{Plan, SharedPlan};
 use llopt_target::Target;
 use melior::ir::OperationRef;
 
+use crate::cluster_sum::plan_cluster_sum;
 use crate::conversion::{self, moved_bits};
 use crate::gather::{ChosenGather, GatherPlan};
 use crate::reduction::ReductionPlan;
@@ -27,6 +28,9 @@ use crate::words::has_free_words;
 /// Source and result layout, bits of an element, the forced plan, and whether the words may have any order.
 type Movement = (LinearLayout, LinearLayout, u32, Option<Box<str>>, bool);
 
+/// Source and result layout, bits of an element, and the number of blocks.
+type ClusterSum = (LinearLayout, LinearLayout, u32, u32);
+
 /// A table of what has been found.
 type Known<K, V> = RefCell<HashMap<K, V>>;
 
@@ -38,6 +42,7 @@ pub struct Plans {
     gathers: Known<(Movement, usize), Result<Rc<ChosenGather>, String>>,
     reductions: Known<(LinearLayout, usize), Rc<ReductionPlan>>,
     scans: Known<(LinearLayout, usize, bool), Option<Rc<ScanPlan>>>,
+    cluster_sums: Known<ClusterSum, Result<Rc<SharedPlan>, String>>,
 }
 
 fn movement(
@@ -76,6 +81,7 @@ impl Plans {
             gathers: RefCell::default(),
             reductions: RefCell::default(),
             scans: RefCell::default(),
+            cluster_sums: RefCell::default(),
         }
     }
 
@@ -129,6 +135,23 @@ impl Plans {
     pub fn reduction(&self, tensor: &TensorType, axis: usize) -> Rc<ReductionPlan> {
         known(&self.reductions, (tensor.layout().clone(), axis), || {
             Rc::new(ReductionPlan::new(tensor, axis))
+        })
+    }
+
+    /// The plan by which so many blocks add their tensors of type `from`, for results of type `to`.
+    ///
+    /// # Errors
+    /// There is no plan; the text says why.
+    pub fn cluster_sum(
+        &self,
+        from: &TensorType,
+        to: &TensorType,
+        blocks: u32,
+    ) -> Result<Rc<SharedPlan>, String> {
+        let bits = moved_bits(from.element);
+        let key = (from.layout().clone(), to.layout().clone(), bits, blocks);
+        known(&self.cluster_sums, key, || {
+            plan_cluster_sum(from, to, blocks, self.target).map(Rc::new)
         })
     }
 

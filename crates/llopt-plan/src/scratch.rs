@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use llopt_dialects::meaning::facts::{OpFacts, ScratchUse};
-use llopt_dialects::tables::module::num_ctas;
+use llopt_dialects::tables::module::{cluster_split, num_ctas};
 use llopt_dialects::{amdg, tables::access, tt};
 use llopt_layout::plan::{Movement, Scope};
 use llopt_mlir::ir::ValueExt;
@@ -97,6 +97,16 @@ pub fn scratch(op: OperationRef<'_, '_>, plans: &Plans) -> Option<Scratch> {
             },
         }),
         ScratchUse::Regrouping => of_regrouping(op, plans),
+        ScratchUse::ClusterSum => {
+            let from = tensor(plans, access::operand_at(op, 0))?;
+            let to = tensor(plans, access::result_at(op, 0))?;
+            let plan = plans.cluster_sum(&from, &to, cluster_split(op)).ok()?;
+            Some(Scratch {
+                bytes: u64::from(plan.bytes),
+                alignment: VECTOR_ALIGNMENT,
+                readers: Readers::ClusterReads,
+            })
+        }
     }
 }
 

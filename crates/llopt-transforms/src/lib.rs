@@ -29,6 +29,7 @@ pub mod products;
 mod program;
 pub mod reorder;
 pub mod scaled_dot;
+pub mod split_k;
 pub mod tensor_copies;
 mod tile_addresses;
 pub mod warp_groups;
@@ -70,6 +71,7 @@ pub static PASSES: &[&PassSpec] = &[
     &reorder::REORDER_AMD,
     &pipelining::PIPELINE,
     &scaled_dot::REWRITE,
+    &split_k::SPLIT,
     &products::COMPLETE,
     &tensor_copies::REWRITE,
     &warp_groups::ALLOCATE,

@@ -91,10 +91,9 @@ use crate::loops::unroll::STAGES;
 use crate::loops::view::{For, is_loop};
 use crate::products::is_product;
 pub use account::{LoopAccount, Pipelined, Producer};
-
 pub use warps::choose as choose_warps;
 
-use account::place;
+pub(crate) use account::place;
 use candidate::Candidate;
 use division::{Request, divide};
 

@@ -204,7 +204,9 @@ pub(crate) fn to_layouts<'c>(
     time: &mut Timings,
 ) -> Result<(), Error> {
     let plans = Rc::new(Plans::new(options.target));
-    if !module::has_layouts(module) {
+    if module::has_layouts(module) {
+        module::check_split(module, options)?;
+    } else {
         pipeline::run(Stage::Tiles, context, module, options, &plans, time)?;
     }
     pipeline::run(Stage::Layouts, context, module, options, &plans, time)

@@ -1,11 +1,11 @@
 //! The schedules of a kernel's loops with products, as they pass through the pipeline.
 
-use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
 use llopt_transforms::pipelining::LoopAccount;
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
 use crate::explain::Prediction;
+use crate::kept_accounts;
 
 /// The attribute of the module that contains them.
 const ATTRIBUTE: &str = "llopt.loop_schedules";
@@ -128,20 +128,10 @@ impl From<LoopAccount> for LoopSchedule {
 
 /// Writes them to an attribute of the module.
 pub(crate) fn write(schedules: &[LoopSchedule], module: OperationRef<'_, '_>) {
-    if let Ok(text) = serde_json::to_string(schedules) {
-        module.set_discardable_attr(ATTRIBUTE, attr::string(module.ctx(), &text));
-    }
+    kept_accounts::write(schedules, ATTRIBUTE, module);
 }
 
 /// Takes them from the module; none if the module came with layouts.
 pub(crate) fn take(module: OperationRef<'_, '_>) -> Vec<LoopSchedule> {
-    let Some(text) = module
-        .discardable_attr(ATTRIBUTE)
-        .and_then(AttributeExt::as_str)
-    else {
-        return Vec::new();
-    };
-    let found = serde_json::from_str(text).unwrap_or_default();
-    module.remove_attr(ATTRIBUTE);
-    found
+    kept_accounts::take(ATTRIBUTE, module)
 }

@@ -12,13 +12,14 @@ use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid, Unrelated};
 use llopt_transforms::tensor_copies::{self as copies, Maker};
-use llopt_transforms::{descriptor_blocks, pipelining};
+use llopt_transforms::{descriptor_blocks, pipelining, split_k};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::{Module, OperationRef};
 
 use crate::chosen_layouts::ChosenLayouts;
 use crate::loop_schedules::{self, LoopSchedule};
+use crate::shared_loops::{self, SharedLoop};
 use crate::tensor_copies::{self, CopiedLoop, TensorCopies};
 use crate::{
     Artifact, ArtifactKind, Compilation, Diagnostic, Error, Metadata, Options, Source, Timings,
@@ -112,6 +113,50 @@ pub(crate) fn pipeline_loops(
     if options.keep_decisions {
         let schedules: Vec<LoopSchedule> = accounts.into_iter().map(LoopSchedule::from).collect();
         loop_schedules::write(&schedules, operation);
+    }
+    Ok(())
+}
+
+/// Lets the blocks of a cluster share the iterations of loops of products.
+///
+/// # Errors
+/// Of class unsupported, with the loop, if the target has no clusters; of class invalid input for a number of blocks
+/// that no cluster has.
+pub(crate) fn share_loops(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    for dialect in split_k::SPLIT.dependencies {
+        context.get_or_load_dialect(dialect);
+    }
+    let (operation, blocks) = (module.as_operation(), options.split_k);
+    if !split_k::is_number_of_blocks(blocks) {
+        let message = format!("{blocks} blocks cannot share a loop; 1, 2, 4 or 8 can");
+        return Err(Error::invalid(vec![Diagnostic::error("", message)]));
+    }
+    if !options.target.has(Feature::Cluster) {
+        return match split_k::loops_of_products(operation).first() {
+            None => Ok(()),
+            Some(of) => {
+                let of = of.operation();
+                let reason = format!(
+                    "to share it among blocks needs {}, which {} does not have",
+                    Feature::Cluster.name(),
+                    options.target
+                );
+                Err(Error::unsupported(location_of(of), of.name_str(), reason))
+            }
+        };
+    }
+    // The cluster of the options is known before layouts have it.
+    let accounts = split_k::split(operation, blocks, options.num_ctas.unwrap_or(1));
+    if options.keep_decisions {
+        let accounts = accounts.into_iter();
+        let loops: Vec<SharedLoop> = accounts
+            .map(|account| SharedLoop::of(account, blocks))
+            .collect();
+        shared_loops::write(&loops, operation);
     }
     Ok(())
 }
@@ -225,6 +270,23 @@ pub(crate) fn verify_written_layouts(
     options: &Options,
 ) -> Result<(), Error> {
     run_alone(context, module, options, "verify-layouts{regrouping=true}")
+}
+
+/// Checks that the loops of a module with layouts are shared by the blocks that the options name, if they name any.
+///
+/// # Errors
+/// Of class invalid input if they are not: it is too late to share them.
+pub(crate) fn check_split(module: &Module<'_>, options: &Options) -> Result<(), Error> {
+    let root = module.as_operation();
+    if options.split_k == 1 || launch::cluster_split(root) == options.split_k {
+        return Ok(());
+    }
+    let message =
+        "blocks can share loops of kernels without layouts (.ttir) only; this one has layouts";
+    Err(Error::invalid(vec![Diagnostic::error(
+        location_of(root),
+        message.to_owned(),
+    )]))
 }
 
 /// Checks that the layouts of a module are for the warps, blocks and the GPU of the options.
@@ -346,10 +408,11 @@ pub(crate) fn printed(
     let root = module.as_operation();
     let num_warps = number(root, launch::NUM_WARPS).or(options.num_warps);
     let num_ctas = number(root, launch::NUM_CTAS).or(options.num_ctas);
+    let num_ctas = num_ctas.unwrap_or(1) * launch::cluster_split(root);
     Compilation {
         artifact: Artifact::new(kind, text(module)),
         kept: Vec::new(),
-        metadata: Metadata::of_module(num_warps.unwrap_or(4), num_ctas.unwrap_or(1), options),
+        metadata: Metadata::of_module(num_warps.unwrap_or(4), num_ctas, options),
         libraries: Vec::new(),
         timings,
         warnings: Vec::new(),

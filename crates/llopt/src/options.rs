@@ -21,6 +21,9 @@ pub struct Options {
     pub num_stages: u32,
     /// Blocks for each cluster; as with `num_warps`, input with layouts determines it.
     pub num_ctas: Option<u32>,
+    /// Blocks of a cluster that share the iterations of a loop of products and add their sums, in kernels without
+    /// layouts: 1, 2, 4 or 8. A loop of which that is not possible stays as it is.
+    pub split_k: u32,
     /// Whether a multiplication and an addition may be fused into one rounding.
     pub fp_fusion: bool,
     /// Bitcode of NVIDIA's device library; without it, the environment variable `LLOPT_LIBDEVICE` is used, then the
@@ -115,6 +118,7 @@ impl Options {
             num_warps: None,
             num_stages,
             num_ctas: None,
+            split_k: 1,
             fp_fusion: true,
             libdevice: None,
             ocml: None,

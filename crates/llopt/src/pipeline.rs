@@ -23,8 +23,8 @@ use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, descriptor_blocks, descriptor_objects,
     descriptor_to_copy, descriptor_to_pointer, early_loads, f32_dot, late_operands, layouts,
-    legalize, loops, ownership, pipelining, products, scaled_dot, tensor_copies, warp_groups,
-    widened_products,
+    legalize, loops, ownership, pipelining, products, scaled_dot, split_k, tensor_copies,
+    warp_groups, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -133,6 +133,8 @@ enum Condition {
     Has(Feature),
     /// Clusters have more than one block.
     Clusters,
+    /// Blocks of a cluster share loops of products.
+    SharedLoops,
     /// Layouts are checked.
     VerifiesLayouts,
     /// Loads of tiles through pointers become tensor copies.
@@ -144,6 +146,7 @@ impl Condition {
         match self {
             Self::Has(feature) => options.target.has(feature),
             Self::Clusters => options.num_ctas.unwrap_or(1) > 1,
+            Self::SharedLoops => options.split_k > 1,
             Self::VerifiesLayouts => options.verify_layouts,
             Self::TensorCopies => options.tensor_copies != TensorCopies::Off,
         }
@@ -153,6 +156,7 @@ impl Condition {
         match self {
             Self::Has(feature) => format!("`{}`", feature.name()),
             Self::Clusters => "several blocks per cluster".to_owned(),
+            Self::SharedLoops => "`split_k`".to_owned(),
             Self::VerifiesLayouts => "`verify_layouts`".to_owned(),
             Self::TensorCopies => "`tensor_copies`".to_owned(),
         }
@@ -294,6 +298,18 @@ const STEPS: &[Step] = {
         .requires(&[P::Inlined])
         .ensures(&[P::PointersForMadeDescriptors]),
         Step::new(Tiles, "simplify", CSE),
+        // Block pointers and descriptors that are made are addresses now; copies and layouts follow.
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Call(
+                split_k::SPLIT.argument,
+                split_k::SPLIT.description,
+                module::share_loops,
+            ),
+        )
+        .when(&[Condition::SharedLoops])
+        .requires(&[P::Structured, P::Inlined]),
         Step::new(Tiles, "simplify", Work::Pass(&loops::FLATTEN)).requires(&[P::Structured]),
         Step::new(Tiles, "simplify", Work::Pass(&loops::UNROLL)).requires(&[P::Structured]),
         Step::new(

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use llopt_target::Target;
+use llopt_transforms::split_k;
 
 use crate::{Options, TensorCopies, VERSION};
 
@@ -239,6 +240,17 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| shown_path(&options.reproducer_directory),
     },
     Setting {
+        name: "split_k",
+        help: "blocks of a cluster that share a loop of products in a kernel without layouts; 1 by default",
+        expected: "1, 2, 4 or 8",
+        set: |options, text| {
+            let blocks = text.parse().ok();
+            options.split_k = blocks.filter(|blocks| split_k::is_number_of_blocks(*blocks))?;
+            Some(())
+        },
+        get: |options| options.split_k.to_string(),
+    },
+    Setting {
         name: "target",
         help: "the GPU, such as cuda:90 or hip:gfx942",
         expected: "a target such as cuda:90 or hip:gfx942",
@@ -407,6 +419,7 @@ mod tests {
             num_warps: _,
             num_stages: _,
             num_ctas: _,
+            split_k: _,
             fp_fusion: _,
             libdevice: _,
             ocml: _,
@@ -437,7 +450,7 @@ mod tests {
                 },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 29);
+        assert_eq!(SETTINGS.len(), 30);
     }
 
     #[test]

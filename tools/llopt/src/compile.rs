@@ -71,6 +71,11 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     num_ctas: Option<u32>,
 
+    /// Blocks of a cluster that share the iterations of a loop of products, in kernels without layouts:
+    /// 1, 2, 4 or 8
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    split_k: u32,
+
     /// Round after every floating-point operation: never fuse a multiplication and an addition
     #[arg(long)]
     no_fp_fusion: bool,
@@ -119,6 +124,7 @@ pub fn run(arguments: Arguments, bounds: Bounds) -> Result<()> {
         let text = match arguments.target.map(Options::new) {
             Some(mut options) => {
                 options.num_ctas = arguments.num_ctas;
+                options.split_k = arguments.split_k;
                 pipeline::text(&options)
             }
             None => pipeline::page(),
@@ -136,6 +142,7 @@ pub fn run(arguments: Arguments, bounds: Bounds) -> Result<()> {
     options.num_warps = arguments.num_warps;
     options.num_stages = arguments.num_stages.unwrap_or(options.num_stages);
     options.num_ctas = arguments.num_ctas;
+    options.split_k = arguments.split_k;
     options.fp_fusion = !arguments.no_fp_fusion;
     options.libdevice = arguments.libdevice;
     options.ocml = arguments.ocml;

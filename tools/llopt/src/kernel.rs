@@ -31,6 +31,11 @@ pub struct Kernel {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
     num_stages: Option<u32>,
 
+    /// Blocks of a cluster that share the iterations of a loop of products, in kernels without layouts:
+    /// 1, 2, 4 or 8
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    split_k: u32,
+
     #[command(flatten)]
     plans: Plans,
 }
@@ -45,6 +50,7 @@ impl Kernel {
         let mut options = Options::new(self.target);
         options.num_warps = self.num_warps;
         options.num_stages = self.num_stages.unwrap_or(options.num_stages);
+        options.split_k = self.split_k;
         self.plans.ask(&mut options);
         bounds.limit(&mut options);
         Ok((Source::new(name, contents), options))

@@ -91,6 +91,11 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     num_ctas: Option<u32>,
 
+    /// Blocks of a cluster that share the iterations of a loop of products, in kernels without layouts:
+    /// 1, 2, 4 or 8
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    split_k: u32,
+
     /// Pipeline stages of loops with products in kernels without layouts, unless a loop sets its own
     /// number; 1 disables pipelining, 0 takes as many as hide latencies [default: 3 for cuda, 2 for hip]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
@@ -638,6 +643,7 @@ fn compile(
     let mut options = Options::new(arguments.target);
     options.num_warps = arguments.num_warps;
     options.num_ctas = arguments.num_ctas;
+    options.split_k = arguments.split_k;
     options.num_stages = arguments.num_stages.unwrap_or(options.num_stages);
     arguments.plans.ask(&mut options);
     bounds.limit(&mut options);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use llopt::{ArtifactKind, Compiler, Options, Source, Target, TargetMetadata};
+use llopt::{ArtifactKind, Compiler, Options, Source, Target, TargetMetadata, propose_split};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -69,11 +69,12 @@ impl Compiled {
 
 /// Compiles `source`, text or bytecode called `name` in diagnostics, for `target` (`cuda:90`), up to the last of
 /// `forms`; the others are returned as well. Options have the names and the defaults of Triton's. The interpreter
-/// lock is released meanwhile.
+/// lock is released meanwhile. With `split_k=0` no loop is shared, and the metadata has a `split_proposal`: the text of
+/// a [`Proposal`](super::splitting::Proposal), or null.
 #[pyfunction]
 #[pyo3(signature = (
     source, name, target, forms, *, num_warps=None, num_stages=None, num_ctas=None,
-    enable_fp_fusion=true, maxnreg=None, line_info=true, libdevice=None, ocml=None,
+    split_k=1, enable_fp_fusion=true, maxnreg=None, line_info=true, libdevice=None, ocml=None,
     libraries=Vec::new(), enable_reflect_ftz=true, allow_flush_denorm=false, waves_per_eu=0,
     keep_print_calls=false, tensor_copies=None,
 ))]
@@ -90,6 +91,7 @@ pub(crate) fn compile(
     num_warps: Option<u32>,
     num_stages: Option<u32>,
     num_ctas: Option<u32>,
+    split_k: u32,
     enable_fp_fusion: bool,
     maxnreg: Option<u32>,
     line_info: bool,
@@ -117,6 +119,7 @@ pub(crate) fn compile(
     options.num_warps = num_warps;
     options.num_stages = num_stages.unwrap_or(options.num_stages);
     options.num_ctas = num_ctas;
+    options.split_k = split_k.max(1);
     options.fp_fusion = enable_fp_fusion;
     options.max_registers = maxnreg;
     options.line_info = line_info;
@@ -135,15 +138,26 @@ pub(crate) fn compile(
     options.keep = forms;
 
     let source = Source::new(name, source);
-    let compiler = Compiler::new(options);
-    let compilation = py
-        .detach(|| compiler.compile(&source, last))
+    let (compilation, proposal) = py
+        .detach(|| {
+            let proposal = match split_k {
+                0 => propose_split(&source, &options)?,
+                _ => None,
+            };
+            let compilation = Compiler::new(options).compile(&source, last)?;
+            Ok((compilation, proposal))
+        })
         .map_err(|error| failure::of_compilation(py, &error, &source))?;
     let as_json = |result: serde_json::Result<String>| {
         result.map_err(|error| PyValueError::new_err(error.to_string()))
     };
+    let proposal = proposal.map(|proposal| as_json(serde_json::to_string(&proposal)));
+    let mut metadata = serde_json::json!(compilation.metadata);
+    if split_k == 0 {
+        metadata["split_proposal"] = serde_json::json!(proposal.transpose()?);
+    }
     Ok(Compiled {
-        metadata: as_json(serde_json::to_string(&compilation.metadata))?,
+        metadata: metadata.to_string(),
         timings: as_json(serde_json::to_string(&compilation.timings))?,
         warnings: compilation
             .warnings

@@ -117,3 +117,22 @@ tuned = triton.autotune(
     [triton.Config({"BLOCK": 128}, num_warps=1), triton.Config({"BLOCK": 512}, num_warps=4)],
     key=["n"],
 )(add)
+
+
+@triton.jit
+def product(a, b, out, n, k, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr):
+    """A tile of rows, one below the other in each program, times one matrix."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    column = tl.arange(0, COLUMNS)
+    depth = tl.arange(0, DEPTH)
+    left = a + row[:, None] * k + depth[None, :]
+    right = b + depth[:, None] * n + column[None, :]
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for i in range(0, tl.cdiv(k, DEPTH)):
+        inside = k - i * DEPTH
+        x = tl.load(left, mask=depth[None, :] < inside, other=0.0)
+        y = tl.load(right, mask=depth[:, None] < inside, other=0.0)
+        total = tl.dot(x, y, total)
+        left += DEPTH
+        right += DEPTH * n
+    tl.store(out + row[:, None] * n + column[None, :], total)

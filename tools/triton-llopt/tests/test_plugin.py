@@ -5,6 +5,7 @@
 Needed: the package, triton==3.6.0, NumPy.
 """
 
+import json
 import operator
 import os
 import subprocess
@@ -26,7 +27,7 @@ import triton_llopt
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.tools.tensor_descriptor import TensorDescriptor
-from triton_llopt import Array, isolation
+from triton_llopt import Array, _llopt, isolation, simulator, splitting
 
 HERE = Path(__file__).parent
 CUDA, HIP = GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64)
@@ -344,6 +345,138 @@ class Simulation(Switched):
         triton_llopt.simulate("hip:gfx942")
         triton_llopt.disable()
         self.assertIs(triton.runtime.driver._active, before)
+
+
+class Splitting(Switched):
+    """Blocks of a cluster share the loop of a product: as many as are asked for, or as a launch chooses."""
+
+    def tearDown(self):
+        super().tearDown()
+        kernels.product.device_caches.clear()
+
+    def product(self, programs, k, multiprocessors=132):
+        """Launches so many programs; returns the kernel, after a check of the result."""
+        properties = triton.runtime.driver.active.utils.get_device_properties
+        whole = np.random.default_rng(1).integers(-2, 3, (2, 16 * programs * k + 32 * k))
+        a = Array(whole[0, : 16 * programs * k].reshape(16 * programs, k).astype(np.float16))
+        b = Array(whole[1, : 32 * k].reshape(k, 32).astype(np.float16))
+        out = Array(np.zeros((16 * programs, 32), np.float32))
+        found = {**properties(0), "multiprocessor_count": multiprocessors}
+        with unittest.mock.patch.object(
+            triton.runtime.driver.active.utils, "get_device_properties", lambda device: found, create=True
+        ):
+            kernel = kernels.product[(programs,)](a, b, out, 32, k, ROWS=16, COLUMNS=32, DEPTH=16)
+        expected = a.contents.astype(np.float32) @ b.contents.astype(np.float32)
+        np.testing.assert_array_equal(out.contents, expected)
+        return kernel
+
+    def test_as_many_blocks_as_are_asked_for(self):
+        for blocks in (1, 2, 4, 8):
+            triton_llopt.enable("ttir", split_k=blocks)
+            triton_llopt.simulate("cuda:90")
+            kernel = self.product(3, 200)
+            self.assertEqual(kernel.metadata.num_ctas, blocks)
+            self.assertIs(type(kernel.run), simulator.Launcher)
+
+    def test_a_launch_chooses_by_its_grid_and_its_integers(self):
+        triton_llopt.enable("ttir", split_k="auto")
+        triton_llopt.simulate("cuda:90")
+        # Few programs with a long loop; a short one; and as many programs as multiprocessors.
+        kernel = self.product(2, 8192)
+        self.assertEqual(kernel.metadata.num_ctas, 1)
+        choice = kernel.run
+        self.assertEqual(choice.chosen[2, 8192].metadata.num_ctas, 8)
+        self.assertIs(self.product(1, 48).run, choice)
+        self.assertIsNone(choice.chosen[1, 48])
+        with unittest.mock.patch.object(splitting.Choice, "compiled", side_effect=AssertionError):
+            self.assertIs(self.product(2, 8192).run, choice)
+            kernels.product.device_caches.clear()
+            self.assertIsNone(self.product(2, 8192, multiprocessors=2).run.chosen[2, 8192])
+
+    def test_both_kernels_come_from_the_cache(self):
+        triton_llopt.enable("ttir", split_k="auto")
+        triton_llopt.simulate("cuda:90")
+        first = self.product(2, 8192)
+        kernels.product.device_caches.clear()
+        with unittest.mock.patch.object(_llopt, "compile", side_effect=AssertionError):
+            again = self.product(2, 8192)
+        self.assertIsNot(again, first)
+        self.assertEqual(again.run.chosen[2, 8192].kernel, first.run.chosen[2, 8192].kernel)
+        # The same kernel serves those who ask for this number.
+        triton_llopt.enable("ttir", split_k=8)
+        with unittest.mock.patch.object(_llopt, "compile", side_effect=AssertionError):
+            self.assertEqual(self.product(2, 8192).hash, again.run.chosen[2, 8192].hash)
+
+    def test_other_kernels_keep_their_launchers(self):
+        for target in ("cuda:80", "cuda:90", "hip:gfx942"):
+            triton_llopt.enable("ttir", split_k="auto")
+            triton_llopt.simulate(target)
+            x, out = Array(np.ones(128, np.float32)), Array(np.zeros(128, np.float32))
+            kernel = kernels.add[(1,)](x, x, out, 128, BLOCK=128)
+            self.assertIs(type(kernel.run), simulator.Launcher)
+            if target != "cuda:90":
+                self.assertIs(type(self.product(1, 64).run), simulator.Launcher)
+        triton_llopt.disable()
+        self.assertFalse(hasattr(triton.compiler.CompiledKernel._init_handles, "__wrapped__"))
+
+    def choice(self, compile):
+        """A choice for a kernel that is not there, on a machine of 132 multiprocessors."""
+        figures = {"interval": 300, "iterations": "a3 63 + 64 /", "sum_bytes": 8192, "is_divided": True}
+        figures["wavefronts"] = [1.0, 4.0]
+        signature = {"p": "*fp32", "width": "constexpr", "pair": ("i32", "i32"), "k": "i32"}
+        kernel = unittest.mock.Mock()
+        kernel.name, kernel.src.signature = "product", signature
+        kernel.metadata.tensordesc_meta = None
+        device = unittest.mock.Mock()
+        device.active.utils.get_device_properties.return_value = {"multiprocessor_count": 132}
+        with unittest.mock.patch.object(splitting, "driver", device):
+            return kernel, splitting.Choice(kernel, json.dumps(figures), compile)
+
+    def launch(self, choice, programs, k):
+        choice(programs, 1, 1, "stream", "function", "packed", "about", None, None, "p", 16, (1, 2), k)
+
+    def test_the_launcher_of_the_chosen_kernel_gets_the_launch(self):
+        variant = unittest.mock.Mock()
+        asked = []
+
+        def compile(kernel, blocks):
+            asked.append(blocks)
+            return variant
+
+        kernel, choice = self.choice(compile)
+        self.launch(choice, 132, 8192)
+        self.launch(choice, 64, 256)
+        self.assertEqual((kernel._run.call_count, asked), (2, []))
+        self.assertEqual(kernel._run.call_args.args[3:6], ("stream", "function", "packed"))
+        for _ in range(2):
+            self.launch(choice, 64, 8192)
+        self.assertEqual((variant.run.call_count, asked), (2, [2]))
+        place = ("stream", variant.function, variant.packed_metadata, "about")
+        self.assertEqual(variant.run.call_args.args[3:7], place)
+        self.assertEqual(variant.run.call_args.args[-1], 8192)
+
+    def test_what_cannot_be_had_is_not_chosen(self):
+        def compile(kernel, blocks):
+            raise triton.runtime.errors.OutOfResources(300000, 232448, "shared memory")
+
+        kernel, choice = self.choice(compile)
+        with self.assertWarnsRegex(triton_llopt.FallbackWarning, "2 blocks do not share .* 'product'"):
+            self.launch(choice, 64, 8192)
+        self.launch(choice, 64, 8192)
+        self.assertEqual(kernel._run.call_count, 2)
+
+    def test_descriptors_are_several_parameters(self):
+        types = ("tensordesc<fp16[64, 64]>", "*fp16", ("i32", "constexpr"), "i64")
+        self.assertEqual(list(splitting._positions(types, True)), [None] * 5 + [(1,), (2, 0), (3,)])
+        self.assertEqual(list(splitting._positions(types, False)), [None] * 10 + [(1,), (2, 0), (3,)])
+
+    def test_numbers_of_blocks_are_checked(self):
+        for wrong in (0, 3, 16, "some"):
+            with self.assertRaisesRegex(ValueError, "split_k is 1, 2, 4, 8, auto"):
+                triton_llopt.enable("ttir", split_k=wrong)
+        for blocks in (2, "auto"):
+            with self.assertRaisesRegex(ValueError, "needs the source 'ttir'"):
+                triton_llopt.enable("ttgir", split_k=blocks)
 
 
 if __name__ == "__main__":

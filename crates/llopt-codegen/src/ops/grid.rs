@@ -1,6 +1,6 @@
 //! The program in its grid: its number, the number of programs, and the kernels before and after it.
 
-use llopt_dialects::tt;
+use llopt_dialects::{tt, ttng};
 use llopt_target::Feature;
 use melior::ir::OperationRef;
 
@@ -23,10 +23,10 @@ pub(crate) fn program_id(
     lowering: &mut FunctionLowering<'_, '_>,
     op: tt::GetProgramIdOp<'_, '_>,
 ) -> Lowered {
-    let value =
-        lowering
-            .hooks()
-            .program_id(lowering.e, op.axis() as u32, lowering.program.num_ctas);
+    let blocks = lowering.program.blocks_per_cluster();
+    let value = lowering
+        .hooks()
+        .program_id(lowering.e, op.axis() as u32, blocks);
     lowering.bind_result(op.operation(), vec![value]);
     Ok(())
 }
@@ -36,10 +36,21 @@ pub(crate) fn num_programs(
     lowering: &mut FunctionLowering<'_, '_>,
     op: tt::GetNumProgramsOp<'_, '_>,
 ) -> Lowered {
-    let value =
-        lowering
-            .hooks()
-            .num_programs(lowering.e, op.axis() as u32, lowering.program.num_ctas);
+    let blocks = lowering.program.blocks_per_cluster();
+    let value = lowering
+        .hooks()
+        .num_programs(lowering.e, op.axis() as u32, blocks);
     lowering.bind_result(op.operation(), vec![value]);
+    Ok(())
+}
+
+/// `ttng.cluster_rank`.
+pub(crate) fn cluster_rank(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: ttng::ClusterRankOp<'_, '_>,
+) -> Lowered {
+    lowering.require(op.operation(), Feature::Cluster)?;
+    let rank = lowering.threads.block(lowering.e, lowering.hooks());
+    lowering.bind_result(op.operation(), vec![rank]);
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::ops::grid;
 use crate::ops::matrix::{dot, scaled, warp_group};
 use crate::ops::memory::{atomic, global, lives, local, packed};
 use crate::ops::movement::{conversion, gather, regroup, shape, slice};
-use crate::ops::reduction::{histogram, reduce, scan};
+use crate::ops::reduction::{cluster_sum, histogram, reduce, scan};
 use crate::targets::hooks::GridDependency;
 use crate::walk::function::{FunctionLowering, Lowered};
 use crate::walk::{control_flow, partitions, regions};
@@ -161,6 +161,8 @@ fn ttng(lowering: &mut FunctionLowering<'_, '_>, op: ttng::Op<'_, '_>) -> Lowere
         Op::FenceAsyncShared(op) => transaction_barrier::fence_async(lowering, op),
         Op::ClusterArrive(op) => transaction_barrier::cluster_arrive(lowering, op),
         Op::ClusterWait(op) => transaction_barrier::cluster_wait(lowering, op),
+        Op::ClusterRank(op) => grid::cluster_rank(lowering, op),
+        Op::ClusterSum(op) => cluster_sum::cluster_sum(lowering, op),
         Op::InitBarrier(op) => transaction_barrier::init(lowering, op),
         Op::InvalBarrier(op) => transaction_barrier::invalidate(lowering, op),
         Op::BarrierExpect(op) => transaction_barrier::expect(lowering, op),

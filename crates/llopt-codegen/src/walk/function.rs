@@ -49,8 +49,10 @@ pub(crate) struct Program<'r> {
     pub(crate) launched_warps: u32,
     /// Registers of each thread at the start, if warp partitions change that number.
     pub(crate) divided_registers: Option<u32>,
-    /// Blocks per cluster.
+    /// Blocks per cluster, as layouts have them.
     pub(crate) num_ctas: u32,
+    /// Blocks that share the sums of a program.
+    pub(crate) cluster_split: u32,
     /// Threads per warp.
     pub(crate) threads_per_warp: u32,
     /// Whether all barriers order global memory ([`llopt_plan::global_order`]).
@@ -61,6 +63,13 @@ pub(crate) struct Program<'r> {
     pub(crate) mark_buffers: bool,
     /// The recorded decisions.
     pub(crate) journal: Journal,
+}
+
+impl Program<'_> {
+    /// Blocks per cluster, as they are launched: each cluster runs one program.
+    pub(crate) fn blocks_per_cluster(&self) -> u32 {
+        self.num_ctas * self.cluster_split
+    }
 }
 
 /// Arguments that every function gets in addition to those of the source.

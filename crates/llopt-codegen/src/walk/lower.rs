@@ -114,7 +114,7 @@ pub fn lower<'ctx>(
     let program = program(root, hooks, facts, plans, options, asked_registers);
     let launch = Launch {
         threads: program.launched_warps * program.threads_per_warp,
-        blocks_per_cluster: program.num_ctas,
+        blocks_per_cluster: program.blocks_per_cluster(),
         max_registers: options.max_registers.or(asked_registers),
         waves_per_eu: options.waves_per_eu,
         flush_denormals: options.flush_denormals,
@@ -164,7 +164,7 @@ pub fn lower<'ctx>(
         name,
         shared,
         num_warps: program.launched_warps,
-        num_ctas: program.num_ctas,
+        num_ctas: program.blocks_per_cluster(),
         warp_size: program.threads_per_warp,
         global_scratch_size: number(module::GLOBAL_SCRATCH_SIZE, 0),
         global_scratch_align: number(module::GLOBAL_SCRATCH_ALIGNMENT, 1).max(1),
@@ -206,6 +206,7 @@ fn program<'p>(
         num_warps,
         launched_warps: launched_warps.max(num_warps),
         num_ctas: number(root, module::NUM_CTAS, 1).max(1),
+        cluster_split: number(root, module::CLUSTER_SPLIT, 1).max(1),
         threads_per_warp: number(root, module::THREADS_PER_WARP, warp_size).max(1),
         // A limit set by the user holds for all warps.
         divided_registers: match options.max_registers {
@@ -283,12 +284,13 @@ fn own_scratch<'ctx>(
     bytes: u32,
 ) -> V<'ctx> {
     let hooks = program.hooks;
-    let id = |axis| hooks.program_id(e, axis, program.num_ctas);
-    let count = |axis| hooks.num_programs(e, axis, program.num_ctas);
+    let blocks_per_cluster = program.blocks_per_cluster();
+    let id = |axis| hooks.program_id(e, axis, blocks_per_cluster);
+    let count = |axis| hooks.num_programs(e, axis, blocks_per_cluster);
     let plane = e.add(e.mul(id(2), count(1)), id(1));
     let mut number = e.add(e.mul(plane, count(0)), id(0));
-    if program.num_ctas > 1 {
-        let blocks = e.i32(i64::from(program.num_ctas));
+    if blocks_per_cluster > 1 {
+        let blocks = e.i32(i64::from(blocks_per_cluster));
         number = e.add(e.mul(number, blocks), hooks.block_in_cluster(e));
     }
     let number = e.zext(number, e.int(64).into());

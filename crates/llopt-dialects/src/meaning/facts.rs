@@ -201,6 +201,8 @@ pub enum ScratchUse {
     Captures,
     /// A tensor descriptor that is being created.
     TensorMap,
+    /// The tensor of a block, which other blocks read.
+    ClusterSum,
 }
 
 /// What an op computes, in terms of whole tensors. The reference interpreter has a module for each.

@@ -15,6 +15,8 @@ pub const TOTAL_NUM_WARPS: &str = "ttg.total-num-warps";
 pub const THREADS_PER_WARP: &str = "ttg.threads-per-warp";
 /// The attribute with the number of blocks of a cluster.
 pub const NUM_CTAS: &str = "ttg.num-ctas";
+/// The attribute with the number of blocks that share the sums of a program, each a block of its own to layouts.
+pub const CLUSTER_SPLIT: &str = "ttg.cluster-split";
 /// The attribute with the target, e.g. `cuda:90`.
 pub const TARGET: &str = "ttg.target";
 /// The attribute with the bytes of shared memory that the program needs.
@@ -75,6 +77,11 @@ pub fn threads_per_warp(operation: OperationRef<'_, '_>) -> u32 {
 /// The number of blocks of a cluster; 1 if no attribute gives it.
 pub fn num_ctas(operation: OperationRef<'_, '_>) -> u32 {
     find(operation, NUM_CTAS).unwrap_or(1)
+}
+
+/// The number of blocks that share the sums of a program; 1 if no attribute gives it.
+pub fn cluster_split(operation: OperationRef<'_, '_>) -> u32 {
+    find(operation, CLUSTER_SPLIT).unwrap_or(1)
 }
 
 /// The target, e.g. `cuda:90`; `None` if no attribute gives it.

@@ -4,9 +4,9 @@ use super::messages;
 use super::{
     ArriveBarrierOp, AsyncCopyMbarrierArriveOp, AsyncTMACopyGlobalToLocalOp,
     AsyncTMACopyLocalToGlobalOp, AsyncTMAGatherOp, AsyncTMAReduceOp, AsyncTMAScatterOp,
-    BarrierExpectOp, InitBarrierOp, InvalBarrierOp, TCGen5CommitOp, TCGen5MMAOp, TCGen5MMAScaledOp,
-    TMEMAllocOp, TMEMCopyOp, TMEMLoadOp, TMEMStoreOp, TMEMSubSliceOp, TensormapCreateOp,
-    WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
+    BarrierExpectOp, ClusterSumOp, InitBarrierOp, InvalBarrierOp, TCGen5CommitOp, TCGen5MMAOp,
+    TCGen5MMAScaledOp, TMEMAllocOp, TMEMCopyOp, TMEMLoadOp, TMEMStoreOp, TMEMSubSliceOp,
+    TensormapCreateOp, WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
 };
 use crate::{
     check::infer::{complaint, encoding_of},
@@ -678,4 +678,39 @@ pub fn tmem_copy(operation: TMEMCopyOp<'_, '_>) -> Verified {
         )));
     }
     Ok(())
+}
+
+/// The result has the operand's elements and shape, or one extent is that of one block's part.
+pub fn cluster_sum(operation: ClusterSumOp<'_, '_>) -> Verified {
+    let tensors =
+        [operation.src(), operation.result()].map(|value| RankedTensor::of(value.r#type()));
+    let [Some(source), Some(result)] = tensors else {
+        return Err(Complaint::new("adds tensors"));
+    };
+    if source.element() != result.element() {
+        return Err(Complaint::new(format!(
+            "the sums of '{}' cannot be '{}'",
+            source.element(),
+            result.element()
+        )));
+    }
+    let blocks = i64::from(module::cluster_split(operation.operation()));
+    let (whole, part) = (source.shape(), result.shape());
+    let divided = whole
+        .iter()
+        .zip(&part)
+        .filter(|(whole, part)| whole != part);
+    let divided: Vec<_> = divided.collect();
+    let is_part = divided.len() < 2
+        && divided
+            .iter()
+            .all(|(whole, part)| **part * blocks == **whole);
+    match whole.len() == part.len() && is_part {
+        true => Ok(()),
+        false => Err(Complaint::new(format!(
+            "each of {blocks} blocks has all of the sum, or its part along one dimension; '{}' is neither of '{}'",
+            result.r#type(),
+            source.r#type()
+        ))),
+    }
 }

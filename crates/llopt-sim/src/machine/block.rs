@@ -237,6 +237,7 @@ impl<'a, const W: usize> Block<'a, W> {
                 can_go_on |= self.release_barriers(false);
             }
             if self.finished.iter().all(|&f| f) {
+                self.check_ends_of_blocks();
                 return Ok(true);
             }
             if !can_go_on && !self.release_barriers(true) {
@@ -273,6 +274,31 @@ impl<'a, const W: usize> Block<'a, W> {
                 site,
                 "the kernel ends before a copy out of shared memory has been waited for",
             );
+        }
+    }
+
+    /// The cluster has left the kernel: what a block did to the memory of another one must have come before the end of
+    /// that one, which gives its memory back.
+    fn check_ends_of_blocks(&mut self) {
+        let Some(shadow) = self.shadow.take().filter(|_| self.grid.cluster > 1) else {
+            return;
+        };
+        for block in 0..self.grid.cluster as usize {
+            let first = block * self.warps_per_block;
+            let warps = first..first + self.warps_per_block;
+            let start = block * self.shared_stride as usize;
+            let bytes = start..start + self.grid.shared_bytes as usize;
+            for (byte, stamp) in shadow.not_before_end(bytes, warps, &self.clocks) {
+                self.findings.add(
+                    self.program,
+                    FindingKind::EndedBlock,
+                    stamp.warp.into(),
+                    stamp.lane.into(),
+                    Some((byte - start) as u64),
+                    stamp.site,
+                    "an access to the shared memory of another block, which may have ended",
+                );
+            }
         }
     }
 

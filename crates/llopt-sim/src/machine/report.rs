@@ -101,6 +101,8 @@ pub enum FindingKind {
     UninitializedRead,
     /// A use of a buffer of shared memory after it was deallocated (`ttg.local_dealloc`).
     UseAfterDealloc,
+    /// An access to the shared memory of another block of the cluster that is not ordered before the end of that block.
+    EndedBlock,
     /// A barrier that some lanes of the block never reach, or reach apart from their warp.
     DivergentBarrier,
     /// A wait for a phase of a transaction barrier that cannot end: the phase is wrong, or arrivals or bytes are

@@ -25,6 +25,8 @@
 //! own tick, and knows what the thread that issued it knew; a thread that waits for a copy learns of that tick, and
 //! of no other: copies complete in any order.
 //!
+//! A block's memory ends with the block: accesses by other blocks of its cluster must be ordered before that.
+//!
 //! # Buffers
 //!
 //! Bytes belong to one buffer after another. [`lives`](super::lives) determines which buffer an access means.
@@ -370,15 +372,42 @@ impl Shadow {
 
     /// The site at which a warp has read a byte since its last plain write, if it has.
     pub(crate) fn read_by(&self, at: usize, warp: u16) -> Option<SiteId> {
-        let since = match &self.bytes[at].since {
-            Since::None => &[],
-            Since::One(one) => std::slice::from_ref(one),
-            Since::List(list) => &self.lists[*list as usize][..],
-        };
-        let read = since
+        let read = self
+            .since(&self.bytes[at])
             .iter()
             .find(|past| past.warp == warp && past.kind == Kind::Read);
         read.map(|read| read.site)
+    }
+
+    /// Accesses to bytes of a block's memory, by warps of other blocks, that none of its own warps knew of at its end.
+    pub(crate) fn not_before_end(
+        &self,
+        bytes: Range<usize>,
+        own: Range<usize>,
+        clocks: &Clocks,
+    ) -> Vec<(usize, Stamp)> {
+        let is_late = |stamp: &Stamp| {
+            let who = usize::from(stamp.warp);
+            let is_known = |warp: usize| clocks.vectors[warp].known.get(who) >= Some(&stamp.tick);
+            // Copies are waited for, which is checked elsewhere.
+            who != clocks.engine() && !own.contains(&who) && !own.clone().any(is_known)
+        };
+        let mut late = Vec::new();
+        for at in bytes {
+            let byte = &self.bytes[at];
+            let all = byte.write.iter().chain(self.since(byte));
+            late.extend(all.filter(|stamp| is_late(stamp)).map(|stamp| (at, *stamp)));
+        }
+        late
+    }
+
+    /// The accesses to a byte after its last plain write.
+    fn since<'s>(&'s self, byte: &'s Byte) -> &'s [Stamp] {
+        match &byte.since {
+            Since::None => &[],
+            Since::One(one) => std::slice::from_ref(one),
+            Since::List(list) => &self.lists[*list as usize][..],
+        }
     }
 
     /// Records a read of a byte; returns what is wrong with it.
@@ -436,13 +465,8 @@ impl Shadow {
     /// The conflict of an access with a byte's history: a race first, then a missing fence.
     fn against_past(&self, at: usize, stamp: &Stamp, clocks: &Clocks) -> Option<Problem> {
         let byte = &self.bytes[at];
-        let since = match &byte.since {
-            Since::None => &[],
-            Since::One(one) => std::slice::from_ref(one),
-            Since::List(list) => &self.lists[*list as usize][..],
-        };
         let past = || {
-            let all = byte.write.iter().chain(since);
+            let all = byte.write.iter().chain(self.since(byte));
             all.filter(|past| past.kind.conflicts(stamp.kind))
         };
         let ordered =

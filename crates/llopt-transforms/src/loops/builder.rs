@@ -76,6 +76,34 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         }
     }
 
+    /// A number that is not negative as another type of integers.
+    pub(crate) fn as_type(&mut self, x: Value<'c, 'a>, to: Type<'c>) -> Value<'c, 'a> {
+        self.resized(x, to, arith::ExtUIOp::NAME)
+    }
+
+    /// A signed number, or a tensor of them, as another type of integers.
+    pub(crate) fn signed_as_type(&mut self, x: Value<'c, 'a>, to: Type<'c>) -> Value<'c, 'a> {
+        self.resized(x, to, arith::ExtSIOp::NAME)
+    }
+
+    fn resized(&mut self, x: Value<'c, 'a>, to: Type<'c>, extension: &str) -> Value<'c, 'a> {
+        let width = |of: Type<'c>| {
+            let element = llopt_dialects::tables::types::element_or_self(of);
+            IntegerType::try_from(element)
+                .ok()
+                .map(|integer| integer.width())
+        };
+        let name = match (width(x.r#type()), width(to)) {
+            (Some(from), Some(to)) if from < to => extension,
+            (Some(from), Some(to)) if from > to => arith::TruncIOp::NAME,
+            (Some(_), Some(_)) => return x,
+            // One of them is an index.
+            _ if x.r#type() == to => return x,
+            _ => arith::IndexCastOp::NAME,
+        };
+        self.make(name, &[x], to, &[])
+    }
+
     /// A value that is never used.
     pub(crate) fn poison(&mut self, r#type: Type<'c>) -> Value<'c, 'a> {
         self.make(ub::PoisonOp::NAME, &[], r#type, &[])

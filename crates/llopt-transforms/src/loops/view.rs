@@ -57,7 +57,7 @@ impl<'c: 'a, 'a> For<'c, 'a> {
     }
 
     /// Sets one of the bounds: 0 for the lower, 1 for the upper, 2 for the step.
-    pub(super) fn set_bound(self, index: usize, value: Value<'c, 'a>) {
+    pub(crate) fn set_bound(self, index: usize, value: Value<'c, 'a>) {
         self.operation.set_operand_value(index, value);
     }
 

@@ -94,7 +94,7 @@ pub struct Producer {
 }
 
 /// `file:line:col` of an operation.
-pub(super) fn place(operation: OperationRef<'_, '_>) -> String {
+pub(crate) fn place(operation: OperationRef<'_, '_>) -> String {
     match operation.loc().file_position() {
         Some((file, line, column)) => format!("{file}:{line}:{column}"),
         None => String::new(),

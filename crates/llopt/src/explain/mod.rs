@@ -15,6 +15,7 @@ pub use predicted::Prediction;
 
 pub use crate::chosen_layouts::{ChosenLayouts, Left, Op};
 pub use crate::loop_schedules::{LateLoad, LoopSchedule, Producer, Stages};
+pub use crate::shared_loops::SharedLoop;
 pub use crate::written_layouts::{AccessSize, PricedOp, WrittenLayouts};
 
 use inkwell::targets::TargetMachine;
@@ -29,7 +30,7 @@ use serde::Serialize;
 use crate::contain::contained_within;
 use crate::{
     ArtifactKind, CopiedLoop, Error, Options, Source, Timings, compiler, input, loop_schedules,
-    module, session, tensor_copies,
+    module, session, shared_loops, tensor_copies,
 };
 
 /// All decisions about one kernel.
@@ -47,6 +48,8 @@ pub struct Explanation {
     pub shared_bytes: u32,
     /// The cost of the layouts, if llopt chose them.
     pub layouts: Option<ChosenLayouts>,
+    /// The loops of products that blocks should share, if the options say so.
+    pub shared_loops: Vec<SharedLoop>,
     /// The prices of the layouts as they are, whoever chose them; none if the layouts of an op are not known.
     pub written: Option<WrittenLayouts>,
     /// The schedules of loops with products, if the kernel came without layouts.
@@ -150,6 +153,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
         let module = input::read(&context, &source, &options)?;
         compiler::to_layouts(&context, &module, &options, &mut time)?;
         let layouts = ChosenLayouts::take(module.as_operation());
+        let shared_loops = shared_loops::take(module.as_operation());
         let written = WrittenLayouts::of(module.as_operation(), &options).ok();
         let mut loops = loop_schedules::take(module.as_operation());
         let copied = tensor_copies::take(module.as_operation());
@@ -167,6 +171,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
             warp_size: lowered.metadata.warp_size,
             shared_bytes: lowered.metadata.shared,
             layouts,
+            shared_loops,
             written,
             loops,
             copied,

@@ -7,7 +7,7 @@ use llopt_plan::priced::Priced;
 
 use super::{
     Access, ChosenLayouts, CopiedLoop, End, Explained, Explanation, Kind, LoopSchedule, Op,
-    PlanJson, Prediction, Producer, Width,
+    PlanJson, Prediction, Producer, SharedLoop, Width,
 };
 
 impl fmt::Display for Explanation {
@@ -36,6 +36,9 @@ impl fmt::Display for Explanation {
             )?;
         }
         for of in &self.copied {
+            write!(f, "{of}")?;
+        }
+        for of in &self.shared_loops {
             write!(f, "{of}")?;
         }
         for of in &self.loops {
@@ -73,6 +76,27 @@ impl fmt::Display for ChosenLayouts {
             )?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for SharedLoop {
+    /// Whether blocks share the loop, and what comes after it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (location, blocks) = (&self.location, self.blocks);
+        if let Some(reason) = &self.reason {
+            return writeln!(f, "Loop ({location}) is not shared among blocks: {reason}.");
+        }
+        write!(
+            f,
+            "Loop ({location}) is shared among {blocks} blocks of a cluster; "
+        )?;
+        match (self.divided, &self.undivided) {
+            (Some(dim), _) => writeln!(f, "each stores its part of the sum along dim{dim}."),
+            (None, reason) => {
+                let reason = reason.as_deref().unwrap_or_default();
+                writeln!(f, "the first does what comes after it alone: {reason}.")
+            }
+        }
     }
 }
 

@@ -148,6 +148,8 @@ pub fn prove(source: &Source, options: &Options) -> Result<Proof, Error> {
     options.reproducer_directory = None;
     let (input, its) = (source.clone(), options.clone());
     let found = contained(move || collect(&input, &its))?;
+    // The kernels of single ops have layouts and share no loop.
+    options.split_k = 1;
     let mut known: HashMap<String, Verdict> = HashMap::new();
     let mut proof = Proof::default();
     for (location, op, types, kernel) in found {

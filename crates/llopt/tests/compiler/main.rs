@@ -17,5 +17,6 @@ mod loops;
 mod narrow_codes;
 mod reuse;
 mod scaled_products;
+mod split_k;
 mod tensor_copies;
 mod warp_groups;

@@ -9,16 +9,19 @@ Triton's backend for a vendor is a class with three things that matter here:
   configuration are added, so that one cache directory serves Triton and llopt.
 - ``compute_cache_key`` of ``triton.runtime.jit`` makes the key of the kernels in memory, and gets the
   same addition: after a switch no kernel of the other compiler is launched.
+- ``CompiledKernel._init_handles`` loads a kernel and makes its launcher, which may be replaced (see ``splitting``).
 
 The methods are wrapped on Triton's own classes. Its inspection hook (``knobs.runtime.
 add_stages_inspection_hook``) could also change the stages, but is not part of either key, is reset
 with the knobs, and is left to the user.
 """
 
+import contextlib
 import functools
 import hashlib
 import json
 import os
+import threading
 import warnings
 
 import triton
@@ -27,7 +30,7 @@ from triton.backends.compiler import Language
 from triton.backends.nvidia import compiler as _nvidia
 from triton.runtime import jit as _jit
 
-from triton_llopt import _llopt, argument_tensors
+from triton_llopt import _llopt, argument_tensors, splitting
 from triton_llopt.errors import FallbackWarning, LloptError, UnsupportedError
 
 # The information for launchers that only the compiler of the code has. Everything else in
@@ -36,6 +39,7 @@ _COMPILED = (
     "name",
     "shared",
     "num_warps",
+    "num_ctas",
     "tmem_size",
     "global_scratch_size",
     "global_scratch_align",
@@ -45,6 +49,22 @@ _COMPILED = (
 
 # The state: None while Triton compiles.
 configuration = None
+# The same for what one thread compiles, if it differs.
+_own = threading.local()
+
+
+def _current():
+    return getattr(_own, "configuration", configuration)
+
+
+@contextlib.contextmanager
+def _changed(change):
+    """Another configuration for what this thread compiles."""
+    _own.configuration = change(_current())
+    try:
+        yield
+    finally:
+        del _own.configuration
 
 
 @functools.lru_cache
@@ -63,7 +83,7 @@ class _Stages:
     """The stages of one compilation. The first of llopt's compiles; the later ones return its artefacts."""
 
     def __init__(self, backend, stages, options, language):
-        self.configuration = configuration
+        self.configuration = _current()
         self.options = options
         self.triton = dict(stages)
         self.assembly = "ptx" if "ptx" in stages else "amdgcn"
@@ -118,6 +138,9 @@ class _Stages:
             forms = ["ttgir", *forms]
             options = ("num_warps", "num_stages", "num_ctas", "maxnreg")
             keywords = {name: getattr(self.options, name, None) for name in options}
+            # Zero is none, with what a launch needs to choose.
+            split_k = self.configuration.split_k
+            keywords["split_k"] = 0 if split_k == "auto" else split_k
             if self.configuration.chooses_warps:
                 keywords["num_warps"] = 0
             keywords["tensor_copies"] = self.configuration.tensor_copies
@@ -154,6 +177,8 @@ class _Stages:
         if form == "ttir":
             metadata["tensordesc_meta"] = found["tensordesc_meta"]
             metadata["argument_tensors"] = found.get("argument_tensors", [])
+        if found.get(splitting.PROPOSAL):
+            metadata[splitting.PROPOSAL] = found[splitting.PROPOSAL]
         self.texts = {form: compiled.text(form) for form in forms}
         self.compiled = True
         return True
@@ -199,13 +224,14 @@ def _wrap(backend):
     @functools.wraps(add_stages)
     def add_llopt_stages(self, stages, options, language):
         add_stages(self, stages, options, language)
-        if configuration is not None:
+        if _current() is not None:
             _Stages(self, stages, options, language)
 
     @functools.wraps(hash)
     def hash_with_llopt(self):
         own = hash(self)
-        return own if configuration is None else f"{own}-{_key(configuration)}"
+        now = _current()
+        return own if now is None else f"{own}-{_key(now)}"
 
     backend.add_stages, backend.hash = add_llopt_stages, hash_with_llopt
 
@@ -222,7 +248,8 @@ def _wrap_key():
     @functools.wraps(compute)
     def compute_with_llopt(*arguments):
         own = compute(*arguments)
-        return own if configuration is None else own + _key(configuration)
+        now = _current()
+        return own if now is None else own + _key(now)
 
     _jit.compute_cache_key = compute_with_llopt
 
@@ -245,7 +272,7 @@ def install(wanted):
     if triton.__version__.split(".")[:2] != ["3", "6"]:
         raise ImportError(f"triton_llopt needs Triton 3.6, not {triton.__version__}")
     if not _undo:
-        _undo.extend([_wrap(_nvidia.CUDABackend), _wrap(_amd.HIPBackend), _wrap_key()])
+        _undo.extend([_wrap(_nvidia.CUDABackend), _wrap(_amd.HIPBackend), _wrap_key(), splitting.wrap(_changed)])
         _undo.append(argument_tensors.install(_kernels_make_descriptors))
     configuration = wanted
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 SOURCES = ("ttgir", "ttir")
 SANITIZE = ("error", "warn", "off")
+SPLITS = (1, 2, 4, 8, "auto")
 TENSOR_COPIES = ("off", "kernel", "launcher")
 
 
@@ -24,13 +25,17 @@ class Configuration:
     simulated: bool = False
     # Whether llopt chooses the number of warps of kernels from TTIR, whatever the launch asks for.
     chooses_warps: bool = False
+    # Blocks of a cluster that share the iterations of a loop of products; "auto" if each launch chooses.
+    split_k: int | str = 1
     # Who makes the descriptors with which loads of tiles through pointers become tensor copies.
     tensor_copies: str = "off"
     # Whether each compilation has its own process; the result is the same.
     isolated: bool = field(default=False, repr=False, compare=False)
 
 
-def enable(source=None, *, fallback=False, isolated=False, num_warps=None, tensor_copies="off", **keywords):
+def enable(
+    source=None, *, fallback=False, isolated=False, num_warps=None, tensor_copies="off", split_k=1, **keywords
+):
     """Compile every kernel of this process with llopt.
 
     ``source`` (also spelt ``from``, which Python allows only as ``enable(**{"from": "ttir"})``, or ``mode``) says
@@ -40,7 +45,11 @@ def enable(source=None, *, fallback=False, isolated=False, num_warps=None, tenso
     :class:`~triton_llopt.UnsupportedError`. With ``isolated=True`` each compilation runs in its own process, with a
     budget of memory, and a crash there is an :class:`~triton_llopt.InternalError`. With ``num_warps="auto"`` kernels
     from TTIR get as many warps as llopt's model of their loops with products predicts to be fastest, instead of the
-    number that the launch asks for.
+    number that the launch asks for. With ``split_k=2`` (4, 8) and source ``"ttir"``, a cluster of so many blocks
+    computes each tile of a matrix product: they share the loop over k and add their sums, always in the same order. It
+    is for products with fewer tiles than multiprocessors; kernels of which it is not possible stay as they are. It
+    needs a GPU with clusters. With ``split_k="auto"`` each launch chooses the number by its grid, and what it chooses
+    for the first time is compiled then.
 
     ``tensor_copies`` says who makes the descriptors with which loads of tiles through pointers become tensor copies
     where the GPU has them: ``"launcher"``, or ``"kernel"``, in scratch memory; ``"off"`` leaves them as they are.
@@ -63,6 +72,10 @@ def enable(source=None, *, fallback=False, isolated=False, num_warps=None, tenso
         raise ValueError(f"llopt takes over from {' or '.join(SOURCES)}, not from '{chosen}'")
     if num_warps not in (None, "auto"):
         raise ValueError(f"num_warps is 'auto' or None, not {num_warps!r}")
+    if split_k not in SPLITS:
+        raise ValueError(f"split_k is {', '.join(map(str, SPLITS))}, not '{split_k}'")
+    if split_k != 1 and chosen != "ttir":
+        raise ValueError("split_k needs the source 'ttir': layouts are for the blocks that there are")
     if tensor_copies not in TENSOR_COPIES:
         raise ValueError(f"tensor_copies is one of {', '.join(TENSOR_COPIES)}, not '{tensor_copies}'")
     from triton_llopt import routing
@@ -75,6 +88,7 @@ def enable(source=None, *, fallback=False, isolated=False, num_warps=None, tenso
             simulated,
             chooses_warps=num_warps == "auto",
             tensor_copies=tensor_copies,
+            split_k=split_k,
             isolated=isolated,
         )
     )
@@ -132,7 +146,8 @@ def obey_environment():
 
     ``TRITON_LLOPT=ttgir`` (or ``ttir``) enables llopt, ``TRITON_LLOPT_FALLBACK=1`` with fallback,
     ``TRITON_LLOPT_ISOLATED=1`` in separate processes, ``TRITON_LLOPT_NUM_WARPS=auto`` with the number of warps chosen,
-    ``TRITON_LLOPT_TENSOR_COPIES=launcher`` (or ``kernel``) with tensor copies for loads of tiles.
+    ``TRITON_LLOPT_TENSOR_COPIES=launcher`` (or ``kernel``) with tensor copies for loads of tiles,
+    ``TRITON_LLOPT_SPLIT_K=2`` (or ``auto``) with loops that two blocks share.
     """
     source = os.environ.get("TRITON_LLOPT", "")
     if source in ("", "0"):
@@ -144,10 +159,12 @@ def obey_environment():
     if routing.configuration is None:
         asked = lambda name: os.environ.get(f"TRITON_LLOPT_{name}", "0") not in ("", "0")  # noqa: E731
         given = lambda name: os.environ.get(f"TRITON_LLOPT_{name}") or None  # noqa: E731
+        split_k = given("SPLIT_K") or "1"
         enable(
             source,
             fallback=asked("FALLBACK"),
             isolated=asked("ISOLATED"),
             num_warps=given("NUM_WARPS"),
             tensor_copies=given("TENSOR_COPIES") or "off",
+            split_k=int(split_k) if split_k.isdecimal() else split_k,
         )

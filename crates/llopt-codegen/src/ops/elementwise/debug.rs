@@ -41,7 +41,12 @@ pub(crate) fn print<'ctx>(
 ) -> Lowered {
     let (e, hooks) = (lowering.e, lowering.hooks());
     let program: Vec<(V<'ctx>, bool)> = (0..3)
-        .map(|axis| (hooks.program_id(e, axis, lowering.program.num_ctas), false))
+        .map(|axis| {
+            (
+                hooks.program_id(e, axis, lowering.program.blocks_per_cluster()),
+                false,
+            )
+        })
         .collect();
     let arguments = op.args();
     if arguments.is_empty() {

@@ -1,5 +1,6 @@
 //! Operations that combine elements: reductions, scans, histograms.
 
+pub(crate) mod cluster_sum;
 pub(crate) mod combination;
 pub(crate) mod histogram;
 mod operands;

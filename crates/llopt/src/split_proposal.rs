@@ -1,0 +1,237 @@
+//! How many blocks should share the loop of a kernel: decided when it is launched, with what the compiler knows.
+//!
+//! The number of programs is known only at a launch, as is often that of the iterations. So the compiler proposes:
+//! it compiles the kernel as if two blocks shared its loop of products, and keeps the figures of that. A launch of `P`
+//! programs with `n` iterations on `M` multiprocessors takes, if `S` blocks share each program, about
+//!
+//! ```text
+//! ceil(P / floor(M / S)) * (ceil(n / S) * I + R(S))                         R(1) = 0
+//! ```
+//!
+//! cycles, where `I` are the cycles of an iteration and `R(S)` those of the sum. Blocks on one multiprocessor share its
+//! units, so a second one on it is assumed to gain nothing. The fewest cycles win, the fewest blocks among equals.
+
+use std::str::FromStr;
+
+use llopt_target::{Feature, Target};
+use llopt_transforms::split_k::{self, Count};
+use serde::{Deserialize, Serialize};
+
+use crate::contain::contained_within;
+use crate::loop_schedules::{self, LoopSchedule};
+use crate::shared_loops::{self, SharedLoop};
+use crate::{Error, Options, Source, Timings, compiler, input, session};
+
+/// The numbers of blocks among which a launch chooses.
+const BLOCKS: [u32; 4] = [1, 2, 4, 8];
+/// Cycles that sharing takes besides the transfers: a second start of the pipeline, the launch of clusters, and the
+/// meetings. On an H100, a product of 64 rows by 8192 columns with k = 8192 in 128 tiles takes 7.8 microseconds longer
+/// if two blocks share each, in two waves of half of the iterations.
+const SHARING: u64 = 6500;
+/// Bytes of a wavefront of shared memory.
+const WAVEFRONT: u64 = 128;
+
+/// What a launch needs to choose the number of blocks that share a loop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SplitProposal {
+    /// Cycles of an iteration.
+    pub interval: u64,
+    /// The number of iterations, in postfix order; `a3` is argument 3 of the kernel.
+    pub iterations: String,
+    /// Bytes of the sums of a block.
+    pub sum_bytes: u64,
+    /// Whether each block gets only its part of the sum.
+    pub is_divided: bool,
+    /// Cycles of a wavefront of the own shared memory, and of that of another block.
+    pub wavefronts: [f32; 2],
+}
+
+/// The figures of a kernel without layouts; `None` if blocks cannot share a loop of it.
+///
+/// # Errors
+/// Those of a [compilation](crate::Compiler::compile).
+pub fn propose_split(source: &Source, options: &Options) -> Result<Option<SplitProposal>, Error> {
+    let (source, mut options) = (source.clone(), options.clone());
+    options.split_k = 2;
+    options.keep_decisions = true;
+    if !options.target.has(Feature::Cluster) || options.num_ctas.unwrap_or(1) > 1 {
+        return Ok(None);
+    }
+    contained_within(Some(options.budget), move || {
+        let context = session::context()?;
+        let module = input::read(&context, &source, &options)?;
+        if split_k::loops_of_products(module.as_operation()).is_empty() {
+            return Ok(None);
+        }
+        compiler::to_layouts(&context, &module, &options, &mut Timings::default())?;
+        let shared = shared_loops::take(module.as_operation());
+        let schedules = loop_schedules::take(module.as_operation());
+        Ok(proposal(&shared, &schedules, options.target))
+    })
+}
+
+/// The figures of the loop that is shared, if one is, and if it is pipelined.
+fn proposal(
+    shared: &[SharedLoop],
+    schedules: &[LoopSchedule],
+    target: Target,
+) -> Option<SplitProposal> {
+    let of = shared.iter().find(|of| of.reason.is_none())?;
+    let schedule = schedules.iter().find(|one| one.location == of.location)?;
+    let stages = schedule.pipeline.as_ref()?;
+    // With too few stages, iterations wait for their loads.
+    let interval = u64::from(stages.interval);
+    let waiting = interval * u64::from(stages.needed) / u64::from(stages.stages.max(1));
+    Some(SplitProposal {
+        interval: interval.max(waiting),
+        iterations: of.iterations.clone(),
+        sum_bytes: of.sum_bytes,
+        is_divided: of.divided.is_some(),
+        wavefronts: wavefronts(target),
+    })
+}
+
+fn wavefronts(target: Target) -> [f32; 2] {
+    let costs = target.movement_costs();
+    [costs.wavefront, costs.remote_wavefront]
+}
+
+impl SplitProposal {
+    /// The arguments of the kernel that [`Self::blocks`] needs.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<usize> {
+        Count::from_str(&self.iterations).map_or(Vec::new(), |count| count.arguments())
+    }
+
+    /// The number of blocks that share each of so many programs; `values` are those of [`Self::arguments`].
+    #[must_use]
+    pub fn blocks(&self, programs: u64, multiprocessors: u64, values: &[i64]) -> u32 {
+        let count = Count::from_str(&self.iterations);
+        let Some(iterations) = count.ok().and_then(|count| count.evaluate(values)) else {
+            return 1;
+        };
+        let Ok(iterations) = u64::try_from(iterations) else {
+            return 1;
+        };
+        let possible = BLOCKS
+            .into_iter()
+            .filter(|blocks| u64::from(*blocks) <= multiprocessors);
+        let cycles = |blocks: &u32| {
+            let blocks = u64::from(*blocks);
+            let waves = programs.div_ceil(multiprocessors / blocks);
+            let of_loop = iterations.div_ceil(blocks).saturating_mul(self.interval);
+            waves.saturating_mul(of_loop.saturating_add(self.sum(blocks)))
+        };
+        possible.min_by_key(cycles).unwrap_or(1)
+    }
+
+    /// Cycles to add the sums of so many blocks.
+    fn sum(&self, blocks: u64) -> u64 {
+        if blocks == 1 {
+            return 0;
+        }
+        let [own, remote] = self.wavefronts;
+        let whole = (self.sum_bytes / WAVEFRONT) as f32;
+        // What a block reads from each block.
+        let read = match self.is_divided {
+            true => whole / blocks as f32,
+            false => whole,
+        };
+        let transfers = (whole + read) * own + read * (blocks - 1) as f32 * remote;
+        SHARING + transfers as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tile of so many rows and columns of f32, in iterations of 64 along k.
+    fn tile(rows: u64, columns: u64, interval: u64) -> SplitProposal {
+        SplitProposal {
+            interval,
+            iterations: "a5 63 + 64 /".to_owned(),
+            sum_bytes: rows * columns * 4,
+            is_divided: true,
+            wavefronts: wavefronts(Target::parse("cuda:90").unwrap()),
+        }
+    }
+
+    #[test]
+    fn loops_are_shared_where_multiprocessors_are_left() {
+        let small = tile(16, 128, 288);
+        assert_eq!(small.arguments(), [5]);
+        // Half of the multiprocessors have no tile, or three quarters.
+        assert_eq!(small.blocks(64, 132, &[8192]), 2);
+        assert_eq!(small.blocks(32, 132, &[8192]), 4);
+        assert_eq!(tile(128, 256, 512).blocks(64, 132, &[8192]), 2);
+        // Each has one, or there would be two waves.
+        assert_eq!(small.blocks(128, 132, &[8192]), 1);
+        assert_eq!(small.blocks(67, 132, &[8192]), 1);
+        // The loop is too short, empty, or unknown.
+        assert_eq!(small.blocks(64, 132, &[1024]), 1);
+        assert_eq!(small.blocks(64, 132, &[-5]), 1);
+        assert_eq!(small.blocks(64, 132, &[]), 1);
+        // A GPU with few multiprocessors, or none that is known.
+        assert_eq!(small.blocks(1, 2, &[8192]), 2);
+        assert_eq!(small.blocks(1, 0, &[8192]), 1);
+    }
+
+    /// Products with weights of 8192 by 8192 on an H100: microseconds with one, two and four blocks for each tile.
+    #[test]
+    fn the_choice_is_the_fastest_measured() {
+        let measured = [
+            (tile(16, 128, 360), 64, [53.0, 47.4, 52.6]),
+            (tile(16, 128, 288), 64, [48.6, 47.1, 54.1]),
+            (tile(16, 64, 160), 128, [46.3, 50.0, 58.2]),
+            (tile(64, 128, 384), 64, [53.4, 49.5, 60.4]),
+            (tile(64, 64, 256), 128, [48.1, 55.9, 72.0]),
+            (tile(128, 256, 1024), 64, [97.2, 70.4, 133.0]),
+            (tile(128, 128, 512), 128, [63.6, 80.3, 129.8]),
+        ];
+        for (proposal, programs, times) in measured {
+            let least = times.into_iter().fold(f32::INFINITY, f32::min);
+            let fastest = times.iter().position(|time| *time == least).unwrap();
+            let chosen = proposal.blocks(programs, 132, &[8192]);
+            assert_eq!(chosen, 1 << fastest, "{programs} of {proposal:?}");
+        }
+    }
+
+    #[test]
+    fn whole_sums_cost_more_than_parts() {
+        let divided = tile(128, 128, 100);
+        let whole = SplitProposal {
+            is_divided: false,
+            ..divided.clone()
+        };
+        for blocks in [2, 4, 8] {
+            assert!(whole.sum(blocks) > divided.sum(blocks));
+        }
+    }
+
+    #[test]
+    fn a_kernel_is_proposed_with_its_figures() {
+        let text = include_str!("../tests/data/shared_product.ttir");
+        let options = Options::new(Target::parse("cuda:90").unwrap());
+        let source = Source::new("product.ttir", text);
+        let proposal = propose_split(&source, &options).unwrap().unwrap();
+        assert_eq!(proposal.arguments(), [3]);
+        assert_eq!(
+            (proposal.sum_bytes, proposal.is_divided),
+            (64 * 64 * 4, true)
+        );
+        assert!(proposal.interval >= 256);
+        assert_eq!(proposal.blocks(16, 132, &[1000]), 8);
+        let json = serde_json::to_string(&proposal).unwrap();
+        assert_eq!(
+            serde_json::from_str::<SplitProposal>(&json).unwrap(),
+            proposal
+        );
+        // Where there are no clusters, and where nothing is multiplied, there is nothing to choose.
+        let old = Options::new(Target::parse("cuda:80").unwrap());
+        assert_eq!(propose_split(&source, &old).unwrap(), None);
+        let other = "tt.func public @f() { tt.return }";
+        let other = Source::new("f.ttir", other);
+        assert_eq!(propose_split(&other, &options).unwrap(), None);
+    }
+}
