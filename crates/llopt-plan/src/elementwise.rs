@@ -12,7 +12,7 @@ use llopt_target::{Feature, Target};
 use melior::ir::{OperationRef, Type, ValueLike};
 
 use crate::element::Element;
-use crate::reduction::combination::Kind;
+use crate::reduction::kind::Kind;
 use crate::types;
 
 /// Rounding to the nearest `bf16` with integer arithmetic: the lowest bit that stays, a sum of three numbers, a test

@@ -32,6 +32,7 @@
 //! blocks, by a factor of the number of warps, but takes one more barrier and one more trip through memory.
 
 pub mod combination;
+pub mod kind;
 pub mod memory;
 mod price;
 pub mod warp;

@@ -24,7 +24,7 @@ use llopt_dialects::tt::ReshapeOp;
 use llopt_dialects::{arith, scf, tt};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, attr};
-use llopt_plan::reduction::combination::{Kind, WarpCombination};
+use llopt_plan::reduction::kind::{Kind, WarpCombination};
 use melior::ir::{BlockLike, OperationRef, Type, Value, ValueLike};
 
 use super::combining::Combining;

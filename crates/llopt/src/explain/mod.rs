@@ -7,11 +7,12 @@
 mod emitted;
 mod plan;
 mod predicted;
+mod prediction;
 mod text;
 
 pub use plan::PlanJson;
 use predicted::Iteration;
-pub use predicted::Prediction;
+pub use prediction::Prediction;
 
 pub use crate::chosen_layouts::{ChosenLayouts, Left, Op};
 pub use crate::loop_schedules::{LateLoad, LoopSchedule, Producer, Stages};

@@ -43,9 +43,9 @@
 use llopt_codegen::walk::decision::{Choice, Decision};
 use llopt_plan::schedule::Pipe;
 use llopt_target::{Feature, Target};
-use serde::{Deserialize, Serialize};
 
 use super::emitted::EmittedLoop;
+use super::prediction::Prediction;
 use crate::loop_schedules::Stages;
 
 /// Parts of a multiprocessor that issue an instruction each cycle.
@@ -81,21 +81,6 @@ const FEW_STORES: u32 = 4;
 const MOST_BLOCKS: u32 = 8;
 /// Registers of a thread.
 const REGISTERS: u32 = 255;
-
-/// The predicted time of an iteration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prediction {
-    /// Cycles of an iteration of a block, as its share of a multiprocessor.
-    pub cycles: u32,
-    /// Resident blocks, by the registers that are live.
-    pub blocks: u32,
-    /// What the time consists of for so many blocks: a name, and cycles.
-    pub terms: Vec<(String, u32)>,
-    /// The exponent of the norm of work and memory that is the time; `None` if the larger one is.
-    pub exponent: Option<u32>,
-    /// For each number of resident blocks from one, cycles of work and of memory.
-    pub shares: Vec<[u32; 2]>,
-}
 
 /// The inputs to a prediction.
 pub(super) struct Iteration<'a> {
