@@ -7,7 +7,7 @@
 
 // The loop runs eight times, and so do the load and the conversion in it; the store runs once.
 // JSON: "layouts": null,
-// JSON-NEXT: "written": {
+// JSON: "written": {
 // JSON-NEXT: "cost": {{[0-9.]+}},
 // JSON-NEXT: "ops": [
 // JSON: "op": "tt.load",
