@@ -211,10 +211,13 @@ fn pipeline_loop<'c: 'a, 'a>(
     if asked == 1 {
         return Err(format!("num_stages is {asked}"));
     }
-    overlap::issue_early(of, warps, plans);
+    let overlaps = overlap::issue_early(of, warps, plans);
     late_waits::defer(&mut Rewriter::new(of.operation().ctx()), of);
     let facts = AxisAnalysis::of(module);
-    let candidate = Candidate::of(of, warps, &facts, plans, account)?;
+    let candidate = Candidate {
+        overlaps,
+        ..Candidate::of(of, warps, &facts, plans, account)?
+    };
     let scheduled = graph::schedule(of, &candidate.loads, plans, warps);
     let wanted = match asked {
         0 => scheduled.stages.max(2),

@@ -6,6 +6,9 @@
 //! On an H100 a loop of f16 products by such pointers takes 1,260 cycles for an iteration of 1,024 of the matrix units, and 1,023
 //! if it advances whole pointers.
 //!
+//! Whole pointers take more registers than rows and one column. Loops that load from shared memory keep factors in registers
+//! beside their sums, and would spill; they are left to LLVM.
+//!
 //! So what a pointer is before the loop is hidden from it by `llvm.launder.invariant.group` (LLVM Language Reference), which is
 //! the pointer itself and no instruction. Pointers that differ by constants are left: one of them serves all, with offsets in
 //! the accesses.
@@ -22,6 +25,8 @@ use inkwell::values::{
 
 /// The address space of global memory.
 const GLOBAL: u16 = 1;
+/// The address space of shared memory.
+const SHARED: u16 = 3;
 /// The intrinsic that hides what a pointer is.
 const HIDES: &str = "llvm.launder.invariant.group";
 /// Fewer pointers are advanced as they are.
@@ -100,6 +105,23 @@ fn operand<'ctx>(of: InstructionValue<'ctx>, index: u32) -> Option<PointerValue<
     }
 }
 
+/// Whether an instruction brings something from shared memory into registers.
+fn loads_from_shared_memory(instruction: InstructionValue<'_>) -> bool {
+    let takes_shared = |index| match instruction.get_operand(index).and_then(|it| it.value()) {
+        Some(BasicValueEnum::PointerValue(pointer)) => {
+            pointer.get_type().get_address_space() == AddressSpace::from(SHARED)
+        }
+        _ => false,
+    };
+    let is_load = match instruction.get_opcode() {
+        InstructionOpcode::Load => true,
+        // Of instructions written as text those with results.
+        InstructionOpcode::Call => !instruction.get_type().is_void_type(),
+        _ => false,
+    };
+    is_load && (0..instruction.get_num_operands()).any(takes_shared)
+}
+
 /// Hides what the pointers are that a loop advances.
 pub(crate) fn hide_beginnings(module: &Module<'_>) {
     let Some(hides) = Intrinsic::find(HIDES) else {
@@ -112,7 +134,7 @@ pub(crate) fn hide_beginnings(module: &Module<'_>) {
                 .get_instructions()
                 .take_while(|instruction| instruction.get_opcode() == InstructionOpcode::Phi);
             let found: Vec<Recurrence> = phis.filter_map(Recurrence::of).collect();
-            if found.len() < FEWEST {
+            if found.len() < FEWEST || block.get_instructions().any(loads_from_shared_memory) {
                 continue;
             }
             let mut shared: HashMap<PointerValue, u32> = HashMap::new();

@@ -34,6 +34,8 @@ pub(super) struct Candidate<'c, 'a> {
     pub(super) running: Vec<Running<'c, 'a>>,
     /// The kernel's warps.
     pub(super) warps: u32,
+    /// Whether some of its products are issued early.
+    pub(super) overlaps: bool,
 }
 
 impl<'c: 'a, 'a> Candidate<'c, 'a> {
@@ -95,6 +97,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             of,
             loads: chosen,
             warps,
+            overlaps: false,
         })
     }
 
@@ -187,7 +190,9 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         of.operation().remove_attr(STAGES);
         let new = rewrite(&mut rewriter, design);
         let new = new.ok_or("a value would be used before it is there")?;
-        overlap::run_until_read(&mut rewriter, new, self.warps, plans);
+        if self.overlaps {
+            overlap::run_until_read(&mut rewriter, new, self.warps, plans);
+        }
         Ok(pipelined)
     }
 }

@@ -108,11 +108,11 @@ fn independent<'c: 'a, 'a>(
     others.iter().copied().filter(may_move).collect()
 }
 
-/// Issues the products that need no other one of their iteration directly after the first.
-pub(super) fn issue_early<'c: 'a, 'a>(of: For<'c, 'a>, warps: u32, plans: &Plans) {
+/// Issues the products that need no other one of their iteration directly after the first; returns whether there are any.
+pub(super) fn issue_early<'c: 'a, 'a>(of: For<'c, 'a>, warps: u32, plans: &Plans) -> bool {
     let products = products(of);
     let Some((first, others)) = products.split_first() else {
-        return;
+        return false;
     };
     let early = independent(of, *first, others);
     let results = early.iter().chain([first]).map(|product| product.d());
@@ -120,7 +120,7 @@ pub(super) fn issue_early<'c: 'a, 'a>(of: For<'c, 'a>, warps: u32, plans: &Plans
     let live = of.carried().into_iter().chain(results);
     let live: u32 = live.map(|value| words(value, plans)).sum();
     if early.is_empty() || !pays(of, live, warps, plans) {
-        return;
+        return false;
     }
     let mut rewriter = Rewriter::new(of.operation().ctx());
     let mut last = first.operation();
@@ -133,6 +133,7 @@ pub(super) fn issue_early<'c: 'a, 'a>(of: For<'c, 'a>, warps: u32, plans: &Plans
             }
         }
     }
+    true
 }
 
 /// Whether a running product reads its operands undisturbed while an operation is executed.
@@ -143,7 +144,8 @@ fn leaves_operands(operation: OperationRef<'_, '_>) -> bool {
         || WaitBarrierOp::of(operation).is_some()
 }
 
-/// Lets the products of a body run until their results are read.
+/// Lets the products of a body run until their results are read. That is for bodies in which some are issued early: elsewhere
+/// an assembler finds reads of accumulators that it takes for hazards, and lets products run one after the other.
 pub(super) fn run_until_read<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     of: For<'c, 'a>,
