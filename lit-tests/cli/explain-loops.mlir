@@ -11,6 +11,10 @@
 // CHECK-NEXT: interval {{[0-9]+}} cycles, at least {{[0-9]+}} for {{.*}}; {{[0-9]+}} stages hide the latency of its loads
 // CHECK-NEXT: predicted an iteration takes about {{[0-9]+}} cycles, the share of each of {{[0-9]+}} resident blocks: matrix units {{[0-9]+}}, issue {{[0-9]+}}, transfers {{[0-9]+}}
 // CHECK-NEXT: partitions none, though the program asks for them: a factor is loaded by pointers, by many threads
+// The schedule, cycle by cycle: both loads keep the same memory busy, one after the other.
+// CHECK-NEXT: cycle 0 stage 0: tt.load keeps global memory busy for 128 cycles
+// CHECK: cycle 128 stage 0: tt.load keeps global memory busy for 128 cycles
+// CHECK-NEXT: cycle {{[0-9]+}} stage 3: ttng.warp_group_dot keeps matrix units busy for 128 cycles
 // CHECK-NEXT: Loop ({{.*}}:62:15) is pipelined in 7 stages (4 are asked for, and more cost nothing): 1 copies
 // CHECK: stays the load ({{.*}}:67:12): where it loads from is loaded in the loop
 // ONE: Loop ({{.*}}:50:14) is not pipelined: num_stages is 1.
@@ -23,6 +27,10 @@
 // JSON: "loops": [
 // JSON: "location": "{{.*}}:50:14"
 // JSON: "stages": 4
+// JSON: "units": [
+// JSON: "op": "tt.load"
+// JSON-NEXT: "resource": "global memory"
+// JSON-NEXT: "start": 0
 // JSON: "predicted": {
 // JSON: "cycles": {{[0-9]+}}
 // JSON: "blocks": {{[0-9]+}}

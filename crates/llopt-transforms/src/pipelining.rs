@@ -90,7 +90,7 @@ use crate::axis::AxisAnalysis;
 use crate::loops::unroll::STAGES;
 use crate::loops::view::{For, is_loop};
 use crate::products::is_product;
-pub use account::{LoopAccount, Pipelined, Producer};
+pub use account::{LoopAccount, Pipelined, PlacedUnit, Producer};
 pub use warps::choose as choose_warps;
 
 pub(crate) use account::place;

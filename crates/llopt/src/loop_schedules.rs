@@ -1,6 +1,6 @@
 //! The schedules of a kernel's loops with products, as they pass through the pipeline.
 
-use llopt_transforms::pipelining::LoopAccount;
+use llopt_transforms::pipelining::{self, LoopAccount};
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,8 @@ pub struct Stages {
     pub busy: Vec<(String, u32)>,
     /// Lines of global memory that an iteration requests.
     pub lines: u32,
+    /// The schedule: operations that keep a resource busy, in the order in which they start.
+    pub units: Vec<PlacedUnit>,
     /// Buffers for each load.
     pub buffers: u32,
     /// Bytes of all buffers.
@@ -63,6 +65,33 @@ pub struct Stages {
     pub not_ahead: Option<String>,
     /// The warps that issue the copies, if they do nothing else.
     pub producer: Option<Producer>,
+}
+
+/// An operation of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacedUnit {
+    /// Its name.
+    pub op: String,
+    /// The resource that it keeps busy.
+    pub resource: String,
+    /// The cycle in which it starts, from the start of its iteration.
+    pub start: u32,
+    /// The cycles for which it keeps the resource busy.
+    pub cycles: u32,
+    /// The number of intervals that have begun before its own.
+    pub stage: u32,
+}
+
+impl From<pipelining::PlacedUnit> for PlacedUnit {
+    fn from(unit: pipelining::PlacedUnit) -> Self {
+        Self {
+            op: unit.name,
+            resource: unit.pipe,
+            start: unit.start,
+            cycles: unit.cycles,
+            stage: unit.stage,
+        }
+    }
 }
 
 /// Warps that issue the copies of a loop and do nothing else.
@@ -103,6 +132,7 @@ impl From<LoopAccount> for LoopSchedule {
                 limit: pipelined.limit,
                 busy: pipelined.busy,
                 lines: pipelined.lines,
+                units: pipelined.units.into_iter().map(PlacedUnit::from).collect(),
                 buffers: pipelined.slots,
                 bytes: pipelined.bytes,
                 copies: pipelined.copies,

@@ -37,6 +37,8 @@ pub struct Pipelined {
     pub busy: Vec<(String, u32)>,
     /// Lines of global memory that an iteration requests.
     pub lines: u32,
+    /// The schedule: units that keep a pipe busy, in the order in which they start.
+    pub units: Vec<PlacedUnit>,
     /// Buffers of each ring.
     pub slots: u32,
     /// Bytes of all rings.
@@ -71,6 +73,7 @@ impl Pipelined {
                 .map(|(pipe, cycles)| (pipe.to_string(), *cycles))
                 .collect(),
             lines: scheduled.lines,
+            units: PlacedUnit::all(scheduled),
             slots: 0,
             bytes: 0,
             copies: 0,
@@ -79,6 +82,40 @@ impl Pipelined {
             ahead: None,
             producer: None,
         }
+    }
+}
+
+/// A unit of a schedule: an operation that keeps a pipe busy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedUnit {
+    /// The operation's name.
+    pub name: String,
+    /// The pipe.
+    pub pipe: String,
+    /// The cycle in which it starts, from the start of its iteration.
+    pub start: u32,
+    /// The cycles for which it keeps the pipe busy.
+    pub cycles: u32,
+    /// The number of intervals that have begun before its own.
+    pub stage: u32,
+}
+
+impl PlacedUnit {
+    /// Those of a schedule in the order in which they start.
+    fn all(scheduled: &Scheduled) -> Vec<Self> {
+        let interval = scheduled.schedule.interval.max(1);
+        let placed = scheduled.units.iter().zip(&scheduled.starts);
+        let mut units: Vec<Self> = placed
+            .map(|(unit, &start)| Self {
+                name: unit.name.clone(),
+                pipe: unit.pipe.to_string(),
+                start,
+                cycles: unit.occupancy,
+                stage: start / interval,
+            })
+            .collect();
+        units.sort_by_key(|unit| unit.start);
+        units
     }
 }
 

@@ -34,6 +34,10 @@ const LATENCY: u32 = 4;
 pub(super) struct Scheduled {
     pub(super) schedule: Schedule,
     pub(super) stages: u32,
+    /// The units that keep a pipe busy.
+    pub(super) units: Vec<Unit>,
+    /// The start of each of them.
+    pub(super) starts: Vec<u32>,
     /// The cycles for which an iteration keeps each pipe busy that it uses.
     pub(super) busy: Vec<(Pipe, u32)>,
     /// Lines of global memory of which an iteration's loads request a part each.
@@ -135,9 +139,13 @@ pub(super) fn schedule<'c: 'a, 'a>(
         let run = if load.is_copied() { load.run } else { line };
         load.bytes.div_ceil(run.clamp(1, line))
     });
+    let placed = graph.units.into_iter().zip(&schedule.starts);
+    let (units, starts) = placed.filter(|(unit, _)| unit.occupancy > 0).unzip();
     Scheduled {
         schedule,
         stages,
+        units,
+        starts,
         busy,
         lines: u32::try_from(lines.sum::<u64>()).unwrap_or(u32::MAX),
         matrix,

@@ -15,7 +15,7 @@ use predicted::Iteration;
 pub use prediction::Prediction;
 
 pub use crate::chosen_layouts::{ChosenLayouts, Left, Op};
-pub use crate::loop_schedules::{LateLoad, LoopSchedule, Producer, Stages};
+pub use crate::loop_schedules::{LateLoad, LoopSchedule, PlacedUnit, Producer, Stages};
 pub use crate::shared_loops::SharedLoop;
 pub use crate::written_layouts::{AccessSize, PricedOp, WrittenLayouts};
 

@@ -7,7 +7,7 @@ use llopt_plan::priced::Priced;
 
 use super::{
     Access, ChosenLayouts, CopiedLoop, End, Explained, Explanation, Kind, LoopSchedule, Op,
-    PlanJson, Prediction, Producer, SharedLoop, Width,
+    PlacedUnit, PlanJson, Prediction, Producer, SharedLoop, Width,
 };
 
 impl fmt::Display for Explanation {
@@ -203,8 +203,23 @@ impl fmt::Display for LoopSchedule {
                 late.location, late.reason
             )?;
         }
-        Ok(())
+        match &self.pipeline {
+            Some(of) => write_units(f, &of.units),
+            None => Ok(()),
+        }
     }
+}
+
+/// The schedule as a table, cycle by cycle.
+fn write_units(f: &mut fmt::Formatter<'_>, units: &[PlacedUnit]) -> fmt::Result {
+    for unit in units {
+        writeln!(
+            f,
+            "  cycle {:>5} stage {}: {} keeps {} busy for {} cycles",
+            unit.start, unit.stage, unit.op, unit.resource, unit.cycles
+        )?;
+    }
+    Ok(())
 }
 
 impl Explained {
