@@ -350,6 +350,7 @@ mod tests {
             limit: None,
             busy: vec![("global memory".to_owned(), 2 * lines)],
             lines,
+            units: Vec::new(),
             buffers: stages,
             bytes: 0,
             copies: 2,
