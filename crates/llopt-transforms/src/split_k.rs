@@ -20,14 +20,14 @@
 //!
 //! # When it is correct
 //!
-//! The carried values of the loop are sums ([`carried`]), which begin at zero in all blocks but the first, or move by
+//! The carried values of the loop are sums (`carried`), which begin at zero in all blocks but the first, or move by
 //! equal steps (addresses, offsets), so that the first value of a block's part is known. In the loop and before it
 //! memory is only read, as all blocks execute it.
 //!
 //! # What comes after the loop
 //!
 //! If it only stores tensors of the sum's shape and if these, their addresses and their masks can be computed for a
-//! part of the rows or of the columns ([`part`]), each block stores its part: the traffic between blocks is the least,
+//! part of the rows or of the columns (`part`), each block stores its part: the traffic between blocks is the least,
 //! and all of them store. Otherwise every block gets the whole sum, and only the first one executes the rest.
 //!
 //! # Alternatives rejected

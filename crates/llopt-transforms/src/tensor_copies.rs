@@ -15,13 +15,13 @@
 //! # When both are equal
 //!
 //! The address of each element, and whether it is read at all, are polynomials in the scalars of the program, the
-//! indices of the element and the progress of the loop ([`reading`]). If these are those of a tile ([`tile`]), the
+//! indices of the element and the progress of the loop (`reading`). If these are those of a tile (`tile`), the
 //! load and the copy agree as long as no op wraps and all coordinates, extents and strides are in the ranges of the
-//! unit. These are conditions on scalars ([`conditions`]), which a program evaluates once before the loop. The loop as
-//! it was remains for the case that they do not hold ([`version`]).
+//! unit. These are conditions on scalars (`conditions`), which a program evaluates once before the loop. The loop as
+//! it was remains for the case that they do not hold (`version`).
 //!
 //! Rows that wrap around at the end of a matrix, as in `(first + i) % M`, are zeros in a copy. If only masked stores
-//! depend on these rows, nobody sees that ([`observed`]); otherwise it is one more condition that the tile does not
+//! depend on these rows, nobody sees that (`observed`); otherwise it is one more condition that the tile does not
 //! cross the end.
 //!
 //! The unit reads memory through a proxy of its own, and does not see what threads of the same kernel have written
@@ -32,7 +32,7 @@
 //!
 //! All factors that the loop loads must become copies, and the loop as it was must be rare or remain as fast as it was.
 //! A descriptor that the program makes before the loop costs it a microsecond. A launcher makes it once for the whole
-//! grid ([`parameter`]), which is possible if the tensor follows from the arguments of the kernel.
+//! grid (`parameter`), which is possible if the tensor follows from the arguments of the kernel.
 //!
 //! # Alternative rejected
 //!
