@@ -37,7 +37,6 @@ import hashlib
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -49,6 +48,7 @@ sys.path.insert(0, str(HERE))
 
 import certificate_launches
 import numpy as np
+from calls import Refused, llopt
 from cases import Scalar
 
 TARGET = "cuda:90"
@@ -58,17 +58,6 @@ MEMORY_BYTES = 12.5
 TOLERANCE, SHARE = 0.10, 0.80
 # Blocks and iterations in the simulator.
 SIMULATED = 2, 4
-
-
-class Refused(Exception):
-    """llopt does not compile a kernel."""
-
-
-def llopt(path, *arguments):
-    done = subprocess.run([path, *map(str, arguments)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Refused(" ".join(done.stderr.split())[:300])
-    return done.stdout
 
 
 def options(case):

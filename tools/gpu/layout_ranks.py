@@ -32,7 +32,6 @@ import os
 import random
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -45,6 +44,7 @@ sys.path.insert(0, str(HERE))
 
 import layout_rank_assignments
 import rank_correlation
+from calls import Refused, llopt
 
 TARGET = "cuda:90"
 # Assignments drawn for each kernel, how often at most one is drawn for that, and how many are taken.
@@ -59,17 +59,6 @@ CHOSEN, TRITON = "llopt", "Triton"
 # What follows the choice of layouts where a kernel comes without them.
 CLEANED = "canonicalize,cse,loop-invariant-code-motion"
 KERNELS = "kernels.zip"
-
-
-class Refused(Exception):
-    """llopt refuses a text."""
-
-
-def llopt(path, *arguments):
-    done = subprocess.run([path, *map(str, arguments)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Refused(" ".join(done.stderr.split())[:300])
-    return done.stdout
 
 
 class Compiler:

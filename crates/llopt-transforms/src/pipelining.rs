@@ -63,6 +63,7 @@ mod graph;
 mod guard;
 mod last_iterations;
 mod late_waits;
+mod live_registers;
 mod loads;
 mod order;
 mod overlap;
@@ -123,8 +124,8 @@ fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint>
     Ok(())
 }
 
-/// Pipelines the loops of a module that have products, in so many stages unless they set their own number. Answers an
-/// account of each.
+/// Pipelines the loops of a module that have products, in so many stages unless they set their own number, and loads of
+/// other loops an iteration ahead. Answers an account of each with products, and of the others that were changed.
 pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec<LoopAccount> {
     let mut loops = Vec::new();
     module.for_each_op(Walk::PostOrder, |operation| {
@@ -155,8 +156,7 @@ pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec
         }
         accounts.push(account);
     }
-    let warps = module.attr(launch::NUM_WARPS);
-    let warps = warps.and_then(AttributeExt::as_int).unwrap_or(4);
+    let warps = warps_of(module);
     let mut others = Vec::new();
     module.for_each_op(Walk::PostOrder, |operation| {
         others.extend(For::of(operation).filter(|of| !has_products(*of)));
@@ -177,6 +177,12 @@ pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec
         }
     }
     accounts
+}
+
+/// The warps of a block of a module.
+fn warps_of(module: OperationRef<'_, '_>) -> u32 {
+    let warps = module.attr(launch::NUM_WARPS);
+    warps.and_then(AttributeExt::as_int).unwrap_or(4)
 }
 
 /// Whether there is a product in a loop, at any depth.
@@ -205,8 +211,7 @@ fn pipeline_loop<'c: 'a, 'a>(
     if has_loop {
         return Err("there is a loop in it".to_owned());
     }
-    let warps = module.attr(launch::NUM_WARPS);
-    let warps = warps.and_then(AttributeExt::as_int).unwrap_or(4);
+    let warps = warps_of(module);
     let of = bases::carry(module, of, warps, plans);
     if asked == 1 {
         return Err(format!("num_stages is {asked}"));

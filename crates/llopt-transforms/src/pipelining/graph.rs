@@ -26,7 +26,7 @@ use crate::layouts::{UNITS, elements_of};
 use crate::loops::view::For;
 
 /// Parts of a multiprocessor that issue an instruction each cycle.
-const ISSUERS: u32 = 4;
+pub(super) const ISSUERS: u32 = 4;
 /// Cycles until the result of an instruction of a thread can be read.
 const LATENCY: u32 = 4;
 

@@ -30,8 +30,9 @@ use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use melior::ir::{OperationRef, Value, ValueLike};
 
+use super::live_registers::{live_registers, words};
 use super::slice::maker;
-use super::warps::{live_registers, shared_bytes, words};
+use super::warps::shared_bytes;
 use crate::loops::view::For;
 
 /// Registers of a thread for addresses, counters, and rows or columns.

@@ -37,9 +37,9 @@ use melior::ir::{OperationRef, ValueLike};
 
 use super::account::Pipelined;
 use super::guard::guard;
+use super::live_registers::live_registers;
 use super::slice::Slice;
 use super::stores::{may_meet, parameter, stored_to};
-use super::warps::{live_registers, words};
 use super::{graph, ring};
 use crate::layouts::times;
 use crate::loops::pipeline::{End, Staged, pipeline};
@@ -47,8 +47,6 @@ use crate::loops::view::{For, is_loop};
 
 /// Registers of a thread for addresses and counters.
 const BESIDE: u32 = 24;
-/// Parts of a multiprocessor that issue an instruction each cycle.
-const ISSUERS: u32 = 4;
 /// The fewest iterations of a loop that is known to have so many.
 const FEWEST: f64 = 3.0;
 /// By how many per cent an iteration must become shorter if fewer blocks are resident.
@@ -85,8 +83,9 @@ fn is_simple(of: For<'_, '_>) -> bool {
     simple
 }
 
-/// Whether an iteration takes less time with so many more registers, and loads that are ahead.
-fn pays(of: For<'_, '_>, more: u32, warps: u32, plans: &Plans) -> bool {
+/// Whether an iteration, in which threads compute for so many cycles, takes less time with so many more registers, and
+/// loads that are ahead.
+fn pays(of: For<'_, '_>, more: u32, work: u32, warps: u32, plans: &Plans) -> bool {
     let target = plans.target();
     let threads = warps * target.warp_size();
     let most = target.plain_registers_of_each(threads);
@@ -98,9 +97,8 @@ fn pays(of: For<'_, '_>, more: u32, warps: u32, plans: &Plans) -> bool {
     if after == before {
         return true;
     }
-    let work = graph::schedule(of, &[], plans, warps).threads;
     let latency = target.global_costs().latency;
-    let of_warp = work * ISSUERS / warps.max(1);
+    let of_warp = work * graph::ISSUERS / warps.max(1);
     let before = work.max((latency + of_warp) / before);
     let after = work.max(latency.max(of_warp) / after);
     after * (100 + MARGIN) <= before * 100
@@ -112,17 +110,14 @@ pub(super) fn load_ahead(of: For<'_, '_>, warps: u32, plans: &Plans) -> Option<P
         return None;
     }
     let loads = loads(of);
-    let more: u32 = loads.iter().map(|load| words(load.result(), plans)).sum();
-    let integers = loads.iter().map(|load| load.result());
-    let integers = integers.filter(|result| words(*result, plans) == 0);
-    let more = more
-        + integers
-            .map(|result| ring::words(result, plans))
-            .sum::<u32>();
-    if loads.is_empty() || !pays(of, more, warps, plans) {
+    if loads.is_empty() {
         return None;
     }
+    let loaded = loads.iter().map(|load| ring::words(load.result(), plans));
     let scheduled = graph::schedule(of, &[], plans, warps);
+    if !pays(of, loaded.sum(), scheduled.threads, warps, plans) {
+        return None;
+    }
     let count = loads.len() as u32;
     let mut rewriter = Rewriter::new(of.operation().ctx());
     let ahead: Vec<OperationRef> = loads.iter().map(|load| load.operation()).collect();
