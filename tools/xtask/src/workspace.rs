@@ -1,7 +1,7 @@
 //! Paths: the workspace root, the target directory, the LLVM prefix, the packages.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -12,13 +12,17 @@ use crate::process;
 /// The path of LLVM on Debian that the workspace's `.cargo/config.toml` expects.
 pub const DEBIAN_LLVM_PREFIX: &str = "/usr/lib/llvm-22";
 
-/// The root of the workspace that this xtask was built from.
+/// The root of the workspace that this xtask runs in.
+///
+/// Cargo tells a program that it runs where its package is. That is not always where the program was built: clones
+/// may share a target directory.
 pub fn root() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     manifest
         .ancestors()
         .nth(2)
-        .unwrap_or(manifest)
+        .unwrap_or(&manifest)
         .to_path_buf()
 }
 
