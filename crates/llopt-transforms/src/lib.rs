@@ -24,6 +24,7 @@ pub mod layouts;
 pub mod legalize;
 pub mod loops;
 pub mod ownership;
+pub mod persistent;
 pub mod pipelining;
 pub mod products;
 mod program;
@@ -69,6 +70,7 @@ pub static PASSES: &[&PassSpec] = &[
     &ownership::VERIFY,
     &reorder::REORDER,
     &reorder::REORDER_AMD,
+    &persistent::REWRITE,
     &pipelining::PIPELINE,
     &scaled_dot::REWRITE,
     &split_k::SPLIT,

@@ -46,6 +46,11 @@ pub struct Metadata {
     /// [option](Options::tensor_copies) asks for it. Triton has no such key.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub argument_tensors: Vec<ArgumentDescriptor>,
+    /// Whether each block computes several programs. Then the launcher starts a grid of one dimension with at most as
+    /// many blocks as are resident, and passes the three extents of the grid of programs, which has at most 2^30, as
+    /// numbers of 32 bits after all other arguments. Triton has no such key.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub program_extents: bool,
     /// Whether all blocks must be resident at once.
     pub launch_cooperative_grid: bool,
     /// Whether the launch may overlap the end of the preceding kernel.
@@ -85,6 +90,7 @@ impl Metadata {
                 .iter()
                 .map(ArgumentDescriptor::of)
                 .collect(),
+            program_extents: kernel.program_extents,
             launch_cooperative_grid: false,
             launch_pdl: false,
             maxnreg: options.max_registers,
@@ -97,11 +103,23 @@ impl Metadata {
     /// A launch of the kernel on the simulated machine, `grid` blocks along x, y and z, with the arguments that the
     /// source declares. This adds what launchers add: the threads of a block, its dynamic shared memory, and the two
     /// pointers to scratch memory, which are null here.
-    pub fn launch(&self, grid: [u32; 3], mut arguments: Vec<Argument>) -> Launch {
+    pub fn launch(&self, mut grid: [u32; 3], mut arguments: Vec<Argument>) -> Launch {
+        if self.program_extents {
+            arguments.extend(grid.map(|extent| Argument::Int(extent.into())));
+            grid = Self::blocks_of_programs(grid);
+        }
         arguments.extend([Argument::Null, Argument::Null]);
         let mut launch = Launch::new(grid, self.num_warps * self.warp_size, arguments);
         launch.dynamic_shared = self.shared.into();
         launch
+    }
+
+    /// The blocks on the simulated machine that compute all programs of a grid, if each computes several: half as many,
+    /// so that most compute two.
+    #[must_use]
+    pub fn blocks_of_programs(grid: [u32; 3]) -> [u32; 3] {
+        let programs = grid.into_iter().fold(1, u32::saturating_mul);
+        [programs.div_ceil(2), 1, 1]
     }
 
     /// The metadata of a module that is not lowered, from its attributes and the options: its name and its memory are
@@ -120,6 +138,7 @@ impl Metadata {
             tmem_size: 0,
             tensor_descriptors: Vec::new(),
             argument_tensors: Vec::new(),
+            program_extents: false,
         };
         Self::of(&kernel, options)
     }

@@ -11,6 +11,7 @@ use llopt_plan::plans::Plans;
 use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid, Unrelated};
+use llopt_transforms::persistent::{self, Block};
 use llopt_transforms::tensor_copies::{self as copies, Maker};
 use llopt_transforms::{descriptor_blocks, pipelining, split_k};
 use melior::Context;
@@ -19,6 +20,7 @@ use melior::ir::{Module, OperationRef};
 
 use crate::chosen_layouts::ChosenLayouts;
 use crate::loop_schedules::{self, LoopSchedule};
+use crate::persistent_program;
 use crate::shared_loops::{self, SharedLoop};
 use crate::tensor_copies::{self, CopiedLoop, TensorCopies};
 use crate::{
@@ -183,6 +185,34 @@ pub(crate) fn load_through_descriptors(
     if options.keep_decisions {
         let loops: Vec<CopiedLoop> = accounts.into_iter().map(CopiedLoop::from).collect();
         tensor_copies::write(&loops, operation);
+    }
+    Ok(())
+}
+
+/// Lets each block of a kernel compute several programs, where that is possible and faster.
+///
+/// # Errors
+/// None: other kernels remain as they are.
+pub(crate) fn loop_over_programs(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    if options.split_k > 1 || options.num_ctas.unwrap_or(1) > 1 {
+        return Ok(());
+    }
+    for dialect in persistent::REWRITE.dependencies {
+        context.get_or_load_dialect(dialect);
+    }
+    let operation = module.as_operation();
+    let block = Block {
+        target: options.target,
+        warps: num_warps(module, options),
+        stages: options.num_stages,
+    };
+    let account = persistent::rewrite(operation, Some(block));
+    if let Some(account) = account.filter(|_| options.keep_decisions) {
+        persistent_program::write(&account.into(), operation);
     }
     Ok(())
 }

@@ -67,6 +67,9 @@ pub struct Options {
     /// Whether loads of tiles through pointers become tensor copies, where the target has them, and who makes the
     /// descriptors.
     pub tensor_copies: TensorCopies,
+    /// Whether the launcher starts no more blocks of a kernel than are resident, and each computes several programs
+    /// where that is faster; the [metadata](crate::Metadata::program_extents) say what it passes.
+    pub persistent: bool,
     /// The plan for gathers, instead of the cheapest one; a gather for which it is not possible is an error.
     pub gather_plan: Option<GatherRequest>,
     /// Whether layouts are checked after each pass that changes some; by default only if llopt itself was built with
@@ -134,6 +137,7 @@ impl Options {
             conversion_plan: None,
             gather_plan: None,
             tensor_copies: TensorCopies::Off,
+            persistent: false,
             verify_layouts: cfg!(debug_assertions),
             budget: Budget::default(),
             keep_decisions: false,

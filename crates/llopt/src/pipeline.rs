@@ -23,8 +23,8 @@ use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, descriptor_blocks, descriptor_objects,
     descriptor_to_copy, descriptor_to_pointer, early_loads, f32_dot, late_operands, layouts,
-    legalize, loops, ownership, pipelining, products, scaled_dot, split_k, tensor_copies,
-    warp_groups, widened_products,
+    legalize, loops, ownership, persistent, pipelining, products, scaled_dot, split_k,
+    tensor_copies, warp_groups, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -139,6 +139,8 @@ enum Condition {
     VerifiesLayouts,
     /// Loads of tiles through pointers become tensor copies.
     TensorCopies,
+    /// Blocks may compute several programs.
+    Persistent,
 }
 
 impl Condition {
@@ -149,6 +151,7 @@ impl Condition {
             Self::SharedLoops => options.split_k > 1,
             Self::VerifiesLayouts => options.verify_layouts,
             Self::TensorCopies => options.tensor_copies != TensorCopies::Off,
+            Self::Persistent => options.persistent,
         }
     }
 
@@ -159,6 +162,7 @@ impl Condition {
             Self::SharedLoops => "`split_k`".to_owned(),
             Self::VerifiesLayouts => "`verify_layouts`".to_owned(),
             Self::TensorCopies => "`tensor_copies`".to_owned(),
+            Self::Persistent => "`persistent`".to_owned(),
         }
     }
 }
@@ -273,6 +277,21 @@ const STEPS: &[Step] = {
         .when(&[
             Condition::Has(Feature::BulkTensorCopy),
             Condition::TensorCopies,
+        ])
+        .requires(&[P::Structured, P::Inlined]),
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Call(
+                persistent::REWRITE.argument,
+                persistent::REWRITE.description,
+                module::loop_over_programs,
+            ),
+        )
+        .when(&[
+            Condition::Has(Feature::BulkTensorCopy),
+            Condition::Has(Feature::TransactionBarrier),
+            Condition::Persistent,
         ])
         .requires(&[P::Structured, P::Inlined]),
         // The box of a descriptor object depends on the part of each block.

@@ -226,6 +226,13 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| options.optimize.to_string(),
     },
     Setting {
+        name: "persistent",
+        help: "the launcher starts no more blocks than are resident, and each computes several programs where that is faster; false by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.persistent),
+        get: |options| options.persistent.to_string(),
+    },
+    Setting {
         name: "ptxas",
         help: "NVIDIA's assembler; LLOPT_PTXAS, a CUDA toolkit or the search path by default",
         expected: "a path, or nothing for the default",
@@ -441,6 +448,7 @@ mod tests {
             conversion_plan: _,
             gather_plan: _,
             tensor_copies: _,
+            persistent: _,
             budget:
                 Budget {
                     values: _,
@@ -450,7 +458,7 @@ mod tests {
                 },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 30);
+        assert_eq!(SETTINGS.len(), 31);
     }
 
     #[test]

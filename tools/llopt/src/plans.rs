@@ -19,6 +19,11 @@ pub struct Plans {
     /// has them: off, kernel or launcher
     #[arg(long, value_name = "WHO", default_value = "off")]
     tensor_copies: TensorCopies,
+
+    /// Let the launcher start no more blocks than are resident, each of which computes several programs, where that is
+    /// faster
+    #[arg(long)]
+    persistent: bool,
 }
 
 impl Plans {
@@ -27,5 +32,6 @@ impl Plans {
         options.conversion_plan = self.conversion_plan;
         options.gather_plan = self.gather_plan;
         options.tensor_copies = self.tensor_copies;
+        options.persistent = self.persistent;
     }
 }

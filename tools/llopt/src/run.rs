@@ -13,8 +13,8 @@ use llopt::isolation;
 use llopt::sim::reference::{Bounds, Limits};
 use llopt::sim::{self, Argument, Launch, Machine, Order};
 use llopt::{
-    ArgumentDescriptor, ArtifactKind, Compiler, Options, Parameter, ReferenceError, Source, Target,
-    TensorDescriptor,
+    ArgumentDescriptor, ArtifactKind, Compiler, Metadata, Options, Parameter, ReferenceError,
+    Source, Target, TensorDescriptor,
 };
 
 use crate::input;
@@ -179,6 +179,8 @@ struct Kernel {
     blocks_per_cluster: u32,
     tensor_descriptors: Vec<TensorDescriptor>,
     argument_tensors: Vec<ArgumentDescriptor>,
+    /// Whether each block computes several programs.
+    program_extents: bool,
 }
 
 /// Runs according to the arguments.
@@ -250,21 +252,22 @@ fn launch(
     machine: &Machine,
     mut values: Vec<Argument>,
 ) -> Result<Launch> {
-    let added: Vec<Argument> = kernel
+    let mut added: Vec<Argument> = kernel
         .argument_tensors
         .iter()
         .map(|tensor| tensor_argument::of_arguments(tensor, &values))
         .collect();
+    let mut grid = arguments.grid;
+    if kernel.program_extents {
+        added.extend(grid.map(|extent| Argument::Int(extent.into())));
+        grid = Metadata::blocks_of_programs(grid);
+    }
     // Scratch pointers come after what the launcher adds.
     let takes = machine.parameters().len() - added.len();
     let at = values.len().min(takes.saturating_sub(2));
     values.splice(at..at, added);
     if values.len() + 2 == machine.parameters().len() {
-        let programs = arguments
-            .grid
-            .iter()
-            .map(|&n| n as usize)
-            .product::<usize>();
+        let programs = grid.iter().map(|&n| n as usize).product::<usize>();
         let blocks = programs * kernel.blocks_per_cluster as usize;
         values.push(match kernel.global_scratch as usize {
             0 => Argument::Null,
@@ -280,7 +283,6 @@ fn launch(
     }
 
     let threads = kernel.warps * arguments.target.warp_size();
-    let mut grid = arguments.grid;
     grid[0] = grid[0]
         .checked_mul(kernel.blocks_per_cluster)
         .context("the grid has more blocks than there are numbers for them")?;
@@ -630,6 +632,7 @@ fn as_it_is(arguments: &Arguments, ir: Vec<u8>) -> Result<Kernel> {
         blocks_per_cluster: 1,
         tensor_descriptors: Vec::new(),
         argument_tensors: Vec::new(),
+        program_extents: false,
     })
 }
 
@@ -662,6 +665,7 @@ fn compile(
             blocks_per_cluster: compilation.metadata.num_ctas,
             tensor_descriptors: compilation.metadata.tensordesc_meta,
             argument_tensors: compilation.metadata.argument_tensors,
+            program_extents: compilation.metadata.program_extents,
             ir: compilation.artifact.into_bytes(),
         }),
         Err(error) => Err(crate::kernel::report(error, &source)),

@@ -71,6 +71,8 @@ pub struct Metadata {
     pub tensor_descriptors: Vec<DescriptorFields>,
     /// The same for the parameters after those of the source, and the tensor of each.
     pub argument_tensors: Vec<(DescriptorFields, ArgumentTensor)>,
+    /// Whether each block computes several programs, and the last three parameters are the extents of their grid.
+    pub program_extents: bool,
 }
 
 /// A lowered module.
@@ -173,6 +175,7 @@ pub fn lower<'ctx>(
         tmem_size: number(module::TENSOR_MEMORY_SIZE, 0),
         tensor_descriptors: descriptors.of_source,
         argument_tensors: descriptors.of_arguments,
+        program_extents: root.attr(module::PROGRAM_EXTENTS).is_some(),
     };
     Ok(LoweredModule {
         module: e.module,

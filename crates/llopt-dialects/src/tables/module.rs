@@ -17,6 +17,9 @@ pub const THREADS_PER_WARP: &str = "ttg.threads-per-warp";
 pub const NUM_CTAS: &str = "ttg.num-ctas";
 /// The attribute with the number of blocks that share the sums of a program, each a block of its own to layouts.
 pub const CLUSTER_SPLIT: &str = "ttg.cluster-split";
+/// The attribute of a kernel whose blocks compute several programs each, and whose last three parameters are the
+/// extents of the grid of programs.
+pub const PROGRAM_EXTENTS: &str = "ttg.program-extents";
 /// The attribute with the target, e.g. `cuda:90`.
 pub const TARGET: &str = "ttg.target";
 /// The attribute with the bytes of shared memory that the program needs.

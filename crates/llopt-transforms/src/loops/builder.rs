@@ -1,6 +1,7 @@
 //! Arithmetic on induction variables and bounds, at the insertion point of the rewriter.
 
 use llopt_dialects::arith::{self, CmpIPredicate};
+use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::{scf, ub};
 use llopt_mlir::ir::attr;
 use llopt_mlir::rewrite::Rewriter;
@@ -56,6 +57,11 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
     /// The quotient of unsigned numbers.
     pub(crate) fn divide(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
         self.binary(arith::DivUIOp::NAME, x, y)
+    }
+
+    /// The remainder of unsigned numbers.
+    pub(crate) fn remainder(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.binary(arith::RemUIOp::NAME, x, y)
     }
 
     pub(crate) fn select(
@@ -153,6 +159,10 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
     ) -> Value<'c, 'a> {
         let context = self.rewriter.context();
         let truth = IntegerType::new(context, 1).into();
+        let truth = match RankedTensor::of(x.r#type()) {
+            Some(many) => RankedTensor::get(&many.shape(), truth, many.encoding()),
+            None => truth,
+        };
         let predicate = attr::i64(context, predicate as i64);
         self.make(
             arith::CmpIOp::NAME,

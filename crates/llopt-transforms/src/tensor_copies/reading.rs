@@ -105,6 +105,9 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
         if !matches!(bits, Some(32 | 64)) {
             return Err(no_polynomial(value));
         }
+        if !self.is_before_the_loop(value) {
+            return Err("it depends on a value that is computed after the loop".to_owned());
+        }
         let known = self.scalars.iter().position(|known| *known == value);
         let number = known.unwrap_or_else(|| {
             self.scalars.push(value);
@@ -115,6 +118,21 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
             self.conditions.is_narrow(&variable);
         }
         Ok(variable)
+    }
+
+    /// Whether conditions before the loop can depend on a value from outside of it.
+    fn is_before_the_loop(&self, value: Value<'c, 'a>) -> bool {
+        let Some(maker) = value.defining_op() else {
+            return true;
+        };
+        let mut around = Some(self.of.operation());
+        while let Some(operation) = around {
+            if operation.parent_block() == maker.parent_block() {
+                return maker.is_before(operation);
+            }
+            around = operation.parent_op();
+        }
+        false
     }
 
     /// The largest progress of the loop.

@@ -30,8 +30,8 @@ use serde::Serialize;
 
 use crate::contain::contained_within;
 use crate::{
-    ArtifactKind, CopiedLoop, Error, Options, Source, Timings, compiler, input, loop_schedules,
-    module, session, shared_loops, tensor_copies,
+    ArtifactKind, CopiedLoop, Error, Options, PersistentProgram, Source, Timings, compiler, input,
+    loop_schedules, module, persistent_program, session, shared_loops, tensor_copies,
 };
 
 /// All decisions about one kernel.
@@ -57,6 +57,8 @@ pub struct Explanation {
     pub loops: Vec<LoopSchedule>,
     /// What became of loops that load factors of products through pointers, if they may become tensor copies.
     pub copied: Vec<CopiedLoop>,
+    /// What became of the kernel, if its blocks may compute several programs each.
+    pub persistent: Option<PersistentProgram>,
     /// In the order in which code is emitted.
     pub decisions: Vec<Explained>,
 }
@@ -158,6 +160,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
         let written = WrittenLayouts::of(module.as_operation(), &options).ok();
         let mut loops = loop_schedules::take(module.as_operation());
         let copied = tensor_copies::take(module.as_operation());
+        let persistent = persistent_program::take(module.as_operation());
         let llvm = inkwell::context::Context::create();
         let machine = machine::Machine::of(options.target)?;
         let lowered = compiler::to_llvm(&context, &module, &llvm, &machine, &options, &mut time)?;
@@ -176,6 +179,7 @@ pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error>
             written,
             loops,
             copied,
+            persistent,
             decisions: lowered.decisions.iter().map(explained).collect(),
         })
     })

@@ -38,6 +38,9 @@ impl fmt::Display for Explanation {
         for of in &self.copied {
             write!(f, "{of}")?;
         }
+        if let Some(of) = &self.persistent {
+            write!(f, "{of}")?;
+        }
         for of in &self.shared_loops {
             write!(f, "{of}")?;
         }

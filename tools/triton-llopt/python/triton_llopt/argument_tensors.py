@@ -1,4 +1,4 @@
-"""Descriptors of tensors that the arguments of a kernel describe, made at each launch.
+"""What launches add to the arguments of a kernel: descriptors of tensors, and the extents of the grid.
 
 llopt can load tiles through descriptors where a kernel loads them through pointers. Then the kernel has
 parameters after those of its source, one descriptor for each tensor, and ``argument_tensors`` in its metadata
@@ -6,7 +6,12 @@ says how they follow from the arguments: the address is an argument, extents and
 of arguments. Triton's own launcher passes them, as it passes those of ``TensorDescriptor``.
 
 Descriptors are kept by the arguments from which they follow, since most launches repeat others.
+
+A kernel with ``program_extents`` in its metadata computes several programs in each block. It is launched with as many
+blocks as the GPU runs at a time, and the extents of the grid that the program asks for are its last arguments.
 """
+
+import ctypes
 
 from triton.backends.nvidia import driver as _nvidia
 from triton.runtime import _allocation
@@ -146,11 +151,47 @@ def _encoded(tensor):
 class _Source:
     """What Triton's launcher reads of a source, with more parameters at the end."""
 
-    def __init__(self, source, count):
+    def __init__(self, source, tensors, extents):
         self.fn = getattr(source, "fn", None)
         self.constants = getattr(source, "constants", {})
-        added = {f"llopt_tensor_{number}": "nvTmaDesc" for number in range(count)}
+        added = {f"llopt_tensor_{number}": "nvTmaDesc" for number in range(tensors)}
+        added |= {f"llopt_programs_{axis}": "i32" for axis in "xyz"[:extents]}
         self.signature = {**source.signature, **added}
+
+
+# The most programs of a kernel whose blocks compute several.
+_PROGRAMS = 1 << 30
+
+
+def _resident(function, metadata):
+    """The blocks of a kernel that the GPU runs at a time."""
+    number = ctypes.c_int()
+    device = _driver.active.get_current_device()
+    properties = _driver.active.utils.get_device_properties(device)
+    status = ctypes.CDLL("libcuda.so.1").cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        ctypes.byref(number),
+        ctypes.c_void_p(function),
+        ctypes.c_int(metadata.num_warps * metadata.warp_size),
+        ctypes.c_size_t(metadata.shared),
+    )
+    if status != 0:
+        raise RuntimeError(f"the driver does not say how many blocks of '{metadata.name}' are resident: error {status}")
+    return max(number.value, 1) * properties["multiprocessor_count"]
+
+
+def _with_extents(launch, metadata):
+    """A launcher of as many blocks as are resident, which adds the extents of the grid to the arguments."""
+    resident = {}
+
+    def launch_resident(x, y, z, stream, function, *rest):
+        programs = x * y * z
+        if programs > _PROGRAMS:
+            raise RuntimeError(f"a grid of {programs} programs; with persistent=True at most {_PROGRAMS} are possible")
+        if function not in resident:
+            resident[function] = _resident(function, metadata)
+        return launch(min(programs, resident[function]), 1, 1, stream, function, *rest, x, y, z)
+
+    return launch_resident
 
 
 def _with_descriptors(launch, tensors):
@@ -175,12 +216,17 @@ def _wrap_launcher():
     initialise = _nvidia.CudaLauncher.__init__
 
     def initialise_with_descriptors(self, source, metadata):
-        tensors = getattr(metadata, "argument_tensors", None)
-        if not tensors:
+        tensors = getattr(metadata, "argument_tensors", None) or []
+        extents = 3 if getattr(metadata, "program_extents", False) else 0
+        if not tensors and not extents:
             return initialise(self, source, metadata)
         of_arguments = ArgumentTensors(source.signature.values(), tensors)
-        initialise(self, _Source(source, len(tensors)), metadata)
-        self.launch = _with_descriptors(self.launch, of_arguments)
+        initialise(self, _Source(source, len(tensors), extents), metadata)
+        # The extents come after the descriptors.
+        if extents:
+            self.launch = _with_extents(self.launch, metadata)
+        if tensors:
+            self.launch = _with_descriptors(self.launch, of_arguments)
 
     _nvidia.CudaLauncher.__init__ = initialise_with_descriptors
 

@@ -144,6 +144,7 @@ class _Stages:
             if self.configuration.chooses_warps:
                 keywords["num_warps"] = 0
             keywords["tensor_copies"] = self.configuration.tensor_copies
+            keywords["persistent"] = self.configuration.persistent
         text = str(source)
         try:
             compiled = self.compiler()(

@@ -29,12 +29,22 @@ class Configuration:
     split_k: int | str = 1
     # Who makes the descriptors with which loads of tiles through pointers become tensor copies.
     tensor_copies: str = "off"
+    # Whether launches start no more blocks than are resident, and each computes several programs where that is faster.
+    persistent: bool = False
     # Whether each compilation has its own process; the result is the same.
     isolated: bool = field(default=False, repr=False, compare=False)
 
 
 def enable(
-    source=None, *, fallback=False, isolated=False, num_warps=None, tensor_copies="off", split_k=1, **keywords
+    source=None,
+    *,
+    fallback=False,
+    isolated=False,
+    num_warps=None,
+    tensor_copies="off",
+    persistent=False,
+    split_k=1,
+    **keywords,
 ):
     """Compile every kernel of this process with llopt.
 
@@ -53,7 +63,9 @@ def enable(
 
     ``tensor_copies`` says who makes the descriptors with which loads of tiles through pointers become tensor copies
     where the GPU has them: ``"launcher"``, or ``"kernel"``, in scratch memory; ``"off"`` leaves them as they are.
-    It applies to kernels that are passed as TTIR.
+    It applies to kernels that are passed as TTIR. With ``persistent=True``, too, launches of kernels from TTIR start no
+    more blocks than are resident at a time where one block is alone on its multiprocessor and its tiles are tensor
+    copies: each block computes several programs, and loads the next tiles while it stores the last one.
 
     Kernels that were compiled before are compiled again at their next launch; :func:`disable` restores Triton's.
     Triton's cache on disk keeps both apart.
@@ -88,6 +100,7 @@ def enable(
             simulated,
             chooses_warps=num_warps == "auto",
             tensor_copies=tensor_copies,
+            persistent=persistent,
             split_k=split_k,
             isolated=isolated,
         )
@@ -166,5 +179,6 @@ def obey_environment():
             isolated=asked("ISOLATED"),
             num_warps=given("NUM_WARPS"),
             tensor_copies=given("TENSOR_COPIES") or "off",
+            persistent=asked("PERSISTENT"),
             split_k=int(split_k) if split_k.isdecimal() else split_k,
         )

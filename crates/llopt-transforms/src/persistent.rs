@@ -1,0 +1,355 @@
+//! `--persistent-programs`: a block computes program after program, while a warp of its own fetches ahead for the next.
+//!
+//! A block that computes one tile of a product begins with an empty pipeline and ends with an idle matrix unit: until
+//! the first tiles of the factors have arrived, and while the result is converted and stored. Where several blocks are
+//! resident on a multiprocessor, others run meanwhile; a tile that is large enough to keep the matrix unit busy leaves
+//! no room for a second block. So no more blocks are launched than are resident, and each computes many programs:
+//!
+//! ```text
+//! program p = program_id                     for p = program_id to programs step num_programs
+//! …                                            …
+//! for k = …                                    for k = …
+//!   sum = dot load A[p, k], load B[p, k]         sum = dot load A[p, k], load B[p, k]
+//! store C[p], sum                              store C[p], sum
+//! ```
+//!
+//! The loop over programs with the loop over k in it is what authors write as a *persistent* kernel, and is treated
+//! as one: a producer warp copies the tiles of the next programs while the last one is stored
+//! ([`crate::pipelining`]).
+//!
+//! # The launch
+//!
+//! The grid is one-dimensional and has at most as many blocks as are resident. The extents of the author's grid are
+//! three more parameters of the kernel. Programs are numbered as the hardware numbers blocks, the first dimension
+//! fastest, so blocks compute them in nearly the order in which they would have been started.
+//!
+//! # When it is correct
+//!
+//! Programs of a launch may be executed in any order, as long as none waits for another. So the kernel must only load
+//! and store, and nothing that it loads is volatile or atomic. The function has no branches and one loop of products.
+//!
+//! A loop whose loads became tensor copies has another version beside it, for sizes at which they are not equal
+//! ([`crate::tensor_copies`]). The choice depends on the program. Here a block chooses once for all of its programs
+//! (`choice`): its loop with copies, or its loop without.
+//!
+//! # When it is done
+//!
+//! Where all factors of the products come by tensor copies, which one thread can issue, and where a block leaves no
+//! room for another one anyway: its sums and the buffers of its loop are too large.
+
+mod choice;
+mod launched;
+
+use std::collections::HashSet;
+
+use llopt_dialects::llvm::AssumeOp;
+use llopt_dialects::meaning::facts::Control;
+use llopt_dialects::tables::module::PROGRAM_EXTENTS;
+use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::tt;
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, Walk, attr};
+use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_mlir::rewrite::Rewriter;
+use llopt_target::Target;
+use melior::ir::r#type::IntegerType;
+use melior::ir::{BlockRef, Location, OperationRef, Value, ValueLike};
+
+use crate::layouts::retype_function;
+use crate::loops::builder::yield_values;
+use crate::loops::clone::Mapping;
+use crate::loops::view::{For, is_loop};
+use crate::pipelining::place;
+use crate::products::{is_product, operands};
+use choice::Choice;
+use launched::Launched;
+
+/// The pass.
+pub static REWRITE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["tt", "arith", "scf"],
+    ..PassSpec::new(
+        "persistent-programs",
+        "let each block compute several programs",
+        run,
+    )
+};
+
+fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
+    rewrite(module, None);
+    Ok(())
+}
+
+/// A block as it is without the loop over programs.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// Its target.
+    pub target: Target,
+    /// Its warps.
+    pub warps: u32,
+    /// The buffers that the pipeline has for each factor.
+    pub stages: u32,
+}
+
+/// Registers of a thread beside its sums: addresses, and the numbers of the loop.
+const BESIDE_SUMS: u32 = 40;
+
+/// What became of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersistentAccount {
+    /// `file:line:col` of the loop of products.
+    pub location: String,
+    /// The reason why each block computes one program; none if it computes several.
+    pub reason: Option<String>,
+}
+
+/// Lets blocks of a module's kernel compute several programs each, if that is possible and, with a `block`, if that
+/// leaves no multiprocessor with fewer blocks. Answers an account of a kernel with products.
+pub fn rewrite(module: OperationRef<'_, '_>, block: Option<Block>) -> Option<PersistentAccount> {
+    let mut kernels = Vec::new();
+    let mut products = Vec::new();
+    module.for_each_op(Walk::PreOrder, |operation| {
+        if Control::of(operation) == Control::Function {
+            kernels.push(operation);
+        }
+        if is_product(operation) {
+            products.push(operation);
+        }
+    });
+    let location = products.first().map(|product| place(*product))?;
+    let outcome = match kernels[..] {
+        [kernel] => Kernel::of(kernel).and_then(|kernel| kernel.rewrite(module, block)),
+        _ => Err("the module has several functions".to_owned()),
+    };
+    Some(PersistentAccount {
+        location,
+        reason: outcome.err(),
+    })
+}
+
+/// A kernel whose blocks can compute several programs.
+struct Kernel<'c, 'a> {
+    function: OperationRef<'c, 'a>,
+    body: BlockRef<'c, 'a>,
+    /// The loop of products whose factors are copied.
+    copying: For<'c, 'a>,
+    /// The choice between that loop and another one, if there is one.
+    choice: Option<Choice<'c, 'a>>,
+}
+
+impl<'c: 'a, 'a> Kernel<'c, 'a> {
+    fn of(function: OperationRef<'c, 'a>) -> Result<Self, String> {
+        let body = function
+            .region_ref(0)
+            .and_then(|region| region.single_block());
+        let body = body.ok_or("the function has branches")?;
+        let mut found: Vec<For<'c, 'a>> = Vec::new();
+        let mut refused = None;
+        function.for_each_op(Walk::PreOrder, |operation| {
+            let products = operation.region_refs().len() > 0 && has_products(operation);
+            found.extend(For::of(operation).filter(|_| products));
+            refused = refused.take().or_else(|| more_than_access(operation));
+        });
+        if let Some(reason) = refused {
+            return Err(reason);
+        }
+        let mut copying = found.iter().copied().filter(|of| factors_are_copied(*of));
+        let copying = match (copying.next(), copying.next()) {
+            (Some(of), None) => of,
+            (Some(_), Some(_)) => return Err("it is one of several loops of products".to_owned()),
+            (None, _) => {
+                return Err("its factors are not all loaded through descriptors".to_owned());
+            }
+        };
+        if copying.operations().into_iter().any(is_loop) {
+            return Err("there are loops in the loop".to_owned());
+        }
+        let around = copying.operation().parent_op();
+        let choice = match around {
+            Some(around) if around == function => None,
+            Some(around) => Some(Choice::of(around, body).ok_or(NOT_IN_FUNCTION)?),
+            None => return Err(NOT_IN_FUNCTION.to_owned()),
+        };
+        let others = found.len() - 1;
+        if others > usize::from(choice.is_some()) {
+            return Err("it is one of several loops of products".to_owned());
+        }
+        Ok(Self {
+            function,
+            body,
+            copying,
+            choice,
+        })
+    }
+
+    /// Why a multiprocessor would have fewer blocks.
+    fn is_alone(&self, block: Block) -> Result<(), String> {
+        let bytes = |value: Value<'c, 'a>| {
+            RankedTensor::of(value.r#type()).map_or(0, |tensor| {
+                let elements: i64 = tensor.shape().iter().product();
+                let bits = tensor.element().bit_width().unwrap_or(0);
+                elements.unsigned_abs() * u64::from(bits) / 8
+            })
+        };
+        let sums: u64 = self.copying.carried().into_iter().map(bytes).sum();
+        let loads = self.copying.operations().into_iter();
+        let loads = loads.filter_map(tt::DescriptorLoadOp::of);
+        let of_stage: u64 = loads.map(|load| bytes(load.result())).sum();
+        let threads = block.warps * block.target.warp_size();
+        let of_thread = u32::try_from(sums / 4 / u64::from(threads.max(1))).unwrap_or(u32::MAX);
+        let registers = of_thread.saturating_add(BESIDE_SUMS);
+        let shared = of_stage * u64::from(block.stages.max(1));
+        match block.target.resident_blocks(threads, registers, shared) {
+            1 => Ok(()),
+            several => Err(format!(
+                "{several} blocks are resident on a multiprocessor, and one computes while another one waits"
+            )),
+        }
+    }
+
+    fn rewrite(self, module: OperationRef<'c, 'a>, block: Option<Block>) -> Result<(), String> {
+        if let Some(block) = block {
+            self.is_alone(block)?;
+        }
+        let inside = self.of_program();
+        let slice = self.choice.as_ref().map(|choice| choice.slice(&inside));
+        let slice = slice.transpose()?.unwrap_or_default();
+        let (location, context) = (self.copying.operation().loc(), module.ctx());
+        let extents = self.add_extents(location);
+        let mut rewriter = Rewriter::new(context);
+        launched::count_programs(self.function, extents);
+        rewriter.set_before(self.body.operations().last().ok_or("it has no end")?);
+        let launched = Launched::new(&mut rewriter, location, extents);
+        let is_copying = self.choice.as_ref().map(|choice| {
+            let holds = choice.of_all_programs(&mut rewriter, &launched, &slice);
+            let others = launched.begin(&mut rewriter, holds, false);
+            let mut mapping = Mapping::new();
+            let mut branch = choice.operation();
+            for &operation in &inside {
+                let copy = mapping.copy(&mut rewriter, operation);
+                if operation == choice.operation() {
+                    branch = copy;
+                }
+            }
+            yield_values(&mut rewriter, location, &[]);
+            choice::keep(&mut rewriter, branch, 1);
+            launched.number_programs(&mut rewriter, others);
+            rewriter.set_after(others.operation());
+            holds
+        });
+        let of = match is_copying {
+            Some(holds) => launched.begin(&mut rewriter, holds, true),
+            None => launched.begin_always(&mut rewriter),
+        };
+        yield_values(&mut rewriter, location, &[]);
+        let end = of.terminator();
+        for operation in &inside {
+            operation.move_op_before(end);
+        }
+        if let Some(choice) = &self.choice {
+            choice::keep(&mut rewriter, choice.operation(), 0);
+        }
+        launched.number_programs(&mut rewriter, of);
+        module.set_discardable_attr(PROGRAM_EXTENTS, attr::unit(context));
+        Ok(())
+    }
+
+    /// Adds the parameters with the extents of the author's grid.
+    fn add_extents(&self, location: Location<'c>) -> [Value<'c, 'a>; 3] {
+        let context = self.function.ctx();
+        let i32 = IntegerType::new(context, 32).into();
+        let attributes = self
+            .function
+            .attr(ATTRIBUTES)
+            .and_then(AttributeExt::as_array);
+        let extents = [(); 3].map(|()| self.body.append_argument(i32, location));
+        let mut attributes = attributes.unwrap_or_default();
+        let none = attr::dictionary(context, &[]);
+        attributes.resize(self.body.argument_values().len(), none);
+        self.function
+            .set_attr(ATTRIBUTES, attr::array(context, &attributes));
+        retype_function(self.function);
+        extents
+    }
+
+    /// The operations that are executed for each program. Numbers that do not depend on the program, and descriptors
+    /// of tensors, are computed before.
+    fn of_program(&self) -> Vec<OperationRef<'c, 'a>> {
+        let mut inside = Vec::new();
+        let mut known = HashSet::new();
+        let mut operations: Vec<_> = self.body.operations().collect();
+        operations.pop();
+        for operation in operations {
+            let is_of_program = operation
+                .operand_values()
+                .any(|operand| known.contains(&key(operand)));
+            let is_number = operation
+                .result_types()
+                .all(|result| RankedTensor::of(result).is_none());
+            let is_pure = operation.is_memory_effect_free()
+                && operation.is_speculatable()
+                && operation.region_refs().len() == 0
+                && tt::GetProgramIdOp::of(operation).is_none();
+            let is_before = !is_of_program
+                && is_number
+                && (is_pure || tt::MakeTensorDescOp::of(operation).is_some());
+            if !is_before {
+                known.extend(operation.result_values().map(key));
+                inside.push(operation);
+            }
+        }
+        inside
+    }
+}
+
+/// The attributes of a function's arguments.
+const ATTRIBUTES: &str = "arg_attrs";
+/// The loop is not where a loop over programs could be around it.
+const NOT_IN_FUNCTION: &str = "it is in a loop or a condition";
+
+fn key(value: Value<'_, '_>) -> usize {
+    value.to_raw().ptr as usize
+}
+
+/// Whether an operation has products directly in its body.
+fn has_products(of: OperationRef<'_, '_>) -> bool {
+    let body = of.region_ref(0).and_then(RegionExt::entry);
+    body.is_some_and(|body| body.operations().any(is_product))
+}
+
+/// Why programs with this operation must not be executed one after another.
+fn more_than_access(operation: OperationRef<'_, '_>) -> Option<String> {
+    let is_access = tt::LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
+        || tt::StoreOp::of(operation).is_some()
+        || tt::DescriptorLoadOp::of(operation).is_some()
+        || tt::DescriptorStoreOp::of(operation).is_some()
+        || tt::MakeTensorDescOp::of(operation).is_some()
+        || AssumeOp::of(operation).is_some();
+    let is_structure = operation.region_refs().len() > 0
+        || matches!(Control::of(operation), Control::Yield | Control::Return);
+    let is_fine = is_access || is_structure || operation.is_memory_effect_free();
+    (!is_fine).then(|| {
+        format!(
+            "programs may wait for each other at {}",
+            operation.name_str()
+        )
+    })
+}
+
+/// Whether all factors of a loop's products are loaded in it through descriptors.
+fn factors_are_copied<'c: 'a, 'a>(of: For<'c, 'a>) -> bool {
+    let products = of.operations().into_iter();
+    let mut factors = products
+        .filter(|operation| is_product(*operation))
+        .flat_map(operands)
+        .peekable();
+    factors.peek().is_some()
+        && factors.all(|factor| {
+            let mut source = factor;
+            while let Some(turn) = tt::TransOp::defining(source) {
+                source = turn.src();
+            }
+            let load = tt::DescriptorLoadOp::defining(source);
+            load.is_some_and(|load| load.operation().parent_op() == Some(of.operation()))
+        })
+}
