@@ -224,15 +224,17 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
             let holds = choice.of_all_programs(&mut rewriter, &launched, &slice);
             let others = launched.begin(&mut rewriter, holds, false);
             let mut mapping = Mapping::new();
-            let mut branch = choice.operation();
+            let mut conditionals = Vec::new();
             for &operation in &inside {
                 let copy = mapping.copy(&mut rewriter, operation);
-                if operation == choice.operation() {
-                    branch = copy;
+                if choice.operations().any(|of| of == operation) {
+                    conditionals.push(copy);
                 }
             }
             yield_values(&mut rewriter, location, &[]);
-            choice::keep(&mut rewriter, branch, 1);
+            for of in conditionals {
+                choice::keep(&mut rewriter, of, 1);
+            }
             launched.number_programs(&mut rewriter, others);
             rewriter.set_after(others.operation());
             holds
@@ -247,7 +249,9 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
             operation.move_op_before(end);
         }
         if let Some(choice) = &self.choice {
-            choice::keep(&mut rewriter, choice.operation(), 0);
+            for of in choice.operations() {
+                choice::keep(&mut rewriter, of, 0);
+            }
         }
         launched.number_programs(&mut rewriter, of);
         module.set_discardable_attr(PROGRAM_EXTENTS, attr::unit(context));

@@ -28,6 +28,12 @@
 //! before. So nothing in the function may store to the memory of the parameter from which the addresses come; as for
 //! pipelines, no two parameters are assumed to overlap.
 //!
+//! # Stores
+//!
+//! What becomes of the sums is stored after the loop, also tile by tile (`storing`). A copy to global memory leaves the
+//! elements outside of the tensor alone, as the mask of the store does. It belongs to the loop with copies, under the
+//! same conditions, if no load reads the memory that it writes, and if the launcher makes the descriptor.
+//!
 //! # When copies are worth it
 //!
 //! All factors that the loop loads must become copies, and the loop as it was must be rare or remain as fast as it was.
@@ -44,6 +50,7 @@ mod exact;
 mod observed;
 mod parameter;
 mod reading;
+mod storing;
 mod tile;
 mod version;
 
@@ -102,6 +109,8 @@ pub struct CopyAccount {
 pub struct Copied {
     /// Loads that became copies.
     pub loads: usize,
+    /// Stores after the loop that became copies.
+    pub stores: usize,
     /// Conditions that are evaluated before the loop.
     pub conditions: usize,
     /// Whether the loop as it was runs only for sizes that hardly any program has.
@@ -197,15 +206,27 @@ fn rewrite_loop<'c: 'a, 'a>(
         tiles.push(tile.map_err(|reason| format!("the load at {place}: {reason}"))?);
     }
     let is_rare = require_whole(&tiles, &mut reading)?;
+    let stored_tiles = match maker {
+        Maker::Kernel => Vec::new(),
+        Maker::Launcher => storing::tiles(function, of, &mut reading, &facts),
+    };
     let conditions = reading.conditions.all().count();
     // A parameter is added after all else is known to be possible.
     let of_tile = tensors.iter().zip(&tiles);
     let parameters = of_tile
         .map(|(tensor, tile)| Some(parameter::parameter(function, tensor.as_ref()?, tile)))
         .collect();
+    let stores: Vec<(Tile, Value)> = stored_tiles
+        .into_iter()
+        .map(|(tile, tensor)| {
+            let parameter = parameter::parameter(function, &tensor, &tile);
+            (tile, parameter)
+        })
+        .collect();
     Version {
         of,
         tiles: &tiles,
+        stores: &stores,
         parameters,
         reading: &reading,
         is_rare,
@@ -213,6 +234,7 @@ fn rewrite_loop<'c: 'a, 'a>(
     .write();
     Ok(Copied {
         loads: tiles.len(),
+        stores: stores.len(),
         conditions,
         is_rare,
     })
@@ -247,7 +269,8 @@ fn require_whole<'c: 'a, 'a>(
         for (dim, of) in tile.dims.iter().enumerate().filter(|(_, dim)| dim.wraps) {
             let first = of.extent.minus(&of.start).ok_or(conditions::TOO_LARGE)?;
             let beyond = Beyond { dim, first: &first };
-            if observed::are_unseen(tile.load.result(), &beyond, reading) {
+            let loaded = tile.access.result_value(0).ok_or("it is no load")?;
+            if observed::are_unseen(loaded, &beyond, reading) {
                 continue;
             }
             reading.conditions.at_least(&first, of.size)?;

@@ -64,6 +64,8 @@ pub struct CopiedLoop {
     pub location: String,
     /// Loads that became copies; none if there is a reason.
     pub loads: usize,
+    /// Stores after the loop that became copies.
+    pub stores: usize,
     /// Conditions on scalars under which the loop with copies runs.
     pub conditions: usize,
     /// Whether the loop without copies is left for sizes that hardly any program has, and is not pipelined.
@@ -78,6 +80,7 @@ impl From<CopyAccount> for CopiedLoop {
         Self {
             location: account.location,
             loads: copied.map_or(0, |copied| copied.loads),
+            stores: copied.map_or(0, |copied| copied.stores),
             conditions: copied.map_or(0, |copied| copied.conditions),
             is_rare: copied.is_some_and(|copied| copied.is_rare),
             reason: account.outcome.err(),

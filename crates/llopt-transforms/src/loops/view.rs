@@ -228,10 +228,43 @@ impl<'c: 'a, 'a> If<'c, 'a> {
         then: impl FnOnce(&mut Rewriter<'c, 'a>) -> Vec<Value<'c, 'a>>,
         otherwise: impl FnOnce(&mut Rewriter<'c, 'a>) -> Vec<Value<'c, 'a>>,
     ) -> Self {
+        let blocks = if types.is_empty() { 1 } else { 2 };
+        Self::with_blocks(
+            rewriter, location, condition, types, blocks, then, otherwise,
+        )
+    }
+
+    /// The same without values, but with both blocks.
+    pub(crate) fn between(
+        rewriter: &mut Rewriter<'c, 'a>,
+        location: Location<'c>,
+        condition: Value<'c, 'a>,
+        then: impl FnOnce(&mut Rewriter<'c, 'a>),
+        otherwise: impl FnOnce(&mut Rewriter<'c, 'a>),
+    ) -> Self {
+        let then = |rewriter: &mut Rewriter<'c, 'a>| {
+            then(rewriter);
+            Vec::new()
+        };
+        let otherwise = |rewriter: &mut Rewriter<'c, 'a>| {
+            otherwise(rewriter);
+            Vec::new()
+        };
+        Self::with_blocks(rewriter, location, condition, &[], 2, then, otherwise)
+    }
+
+    fn with_blocks(
+        rewriter: &mut Rewriter<'c, 'a>,
+        location: Location<'c>,
+        condition: Value<'c, 'a>,
+        types: &[Type<'c>],
+        blocks: usize,
+        then: impl FnOnce(&mut Rewriter<'c, 'a>) -> Vec<Value<'c, 'a>>,
+        otherwise: impl FnOnce(&mut Rewriter<'c, 'a>) -> Vec<Value<'c, 'a>>,
+    ) -> Self {
         let regions = [Region::new(), Region::new()];
-        regions[0].append_block(Block::new(&[]));
-        if !types.is_empty() {
-            regions[1].append_block(Block::new(&[]));
+        for region in &regions[..blocks] {
+            region.append_block(Block::new(&[]));
         }
         let operation = OperationBuilder::new(scf::IfOp::NAME, location)
             .add_operands(&[condition])

@@ -21,23 +21,36 @@ use crate::loops::view::{For, If};
 /// Programs whose conditions are computed at a time.
 const PROGRAMS: i64 = 128;
 
-/// A conditional with a loop of products in each of its blocks.
+/// A conditional with a loop of products in each of its blocks, and others with the same condition.
 pub(super) struct Choice<'c, 'a> {
-    of: If<'c, 'a>,
+    conditionals: Vec<If<'c, 'a>>,
     condition: Value<'c, 'a>,
 }
 
 impl<'c: 'a, 'a> Choice<'c, 'a> {
     /// The conditional in the body of a function with a loop of products in its first block.
     pub(super) fn of(branch: OperationRef<'c, 'a>, body: BlockRef<'c, 'a>) -> Option<Self> {
-        let of = If::of(branch).filter(|_| branch.parent_block() == Some(body))?;
+        If::of(branch).filter(|_| branch.parent_block() == Some(body))?;
         let condition = branch.operand_value(0)?;
-        let [_, otherwise] = of.blocks();
-        otherwise.map(|_| Self { of, condition })
+        let is_choice = |of: &If<'c, 'a>| {
+            of.operation().operand_value(0) == Some(condition)
+                && of.blocks().into_iter().all(|block| block.is_some())
+        };
+        let conditionals: Vec<_> = body
+            .operations()
+            .filter_map(If::of)
+            .filter(is_choice)
+            .collect();
+        let is_found = conditionals.iter().any(|of| of.operation() == branch);
+        is_found.then_some(Self {
+            conditionals,
+            condition,
+        })
     }
 
-    pub(super) fn operation(&self) -> OperationRef<'c, 'a> {
-        self.of.operation()
+    /// The conditionals.
+    pub(super) fn operations(&self) -> impl Iterator<Item = OperationRef<'c, 'a>> {
+        self.conditionals.iter().map(|of| of.operation())
     }
 
     /// The operations that compute the condition of a program, in their order.

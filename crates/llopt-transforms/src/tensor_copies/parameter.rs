@@ -42,6 +42,19 @@ fn position(value: Value<'_, '_>) -> Option<usize> {
     block.is_entry().then_some(position)
 }
 
+/// The parameter with the address of the tensor that a parameter describes, if the launcher makes it; otherwise the
+/// parameter itself.
+pub(super) fn base_of<'c: 'a, 'a>(parameter: Value<'c, 'a>) -> Value<'c, 'a> {
+    let find = || {
+        let (block, position) = parameter.argument_of()?;
+        let function = melior::ir::BlockLike::parent_operation(&block)?;
+        let attributes = function.attr(ATTRIBUTES).and_then(AttributeExt::as_array)?;
+        let tensor = attributes.get(position)?.get(ARGUMENT_TENSOR)?;
+        block.argument_value(ArgumentTensor::from_attribute(tensor)?.base)
+    };
+    find().unwrap_or(parameter)
+}
+
 fn sum(of: &Exact, reading: &Reading<'_, '_>) -> Option<Sum> {
     let terms = of.terms().map(|(coefficient, factors)| {
         let argument = |variable: &Variable| match *variable {
@@ -66,7 +79,7 @@ pub(super) fn parameter<'c: 'a, 'a>(
     let context = function.ctx();
     let entry = function.region_ref(0).and_then(RegionExt::entry);
     let entry = entry.expect("a function with a loop has a body");
-    let r#type = TensorDesc::get(tile.block().expect("it loads a tensor"));
+    let r#type = TensorDesc::get(tile.block());
     let attribute = tensor.to_attribute(context);
     let attributes = function.attr(ATTRIBUTES).and_then(AttributeExt::as_array);
     let mut attributes = attributes.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A load through pointers as a tile of a tensor in memory.
+//! A load or a store through pointers as a tile of a tensor in memory.
 //!
 //! The offset of an element is `start + Σ stride[d]·index[d] + step·progress`. In the tensor the element has the
 //! coordinate `x[d] = start[d] + index[d] + step[d]·progress` along dimension `d`, where
@@ -8,14 +8,15 @@
 //!
 //! Where an index is a remainder, `x[d]` is the number of which the remainder is taken, and the modulus is the extent:
 //! elements with `x[d] < extent` are those that the load reads, but for the others it begins again at the first row,
-//! and a copy fills zeros in. So there must be no others, or nobody may see them ([`super::observed`]).
+//! and a copy fills zeros in. So there must be no others, or nobody may see them ([`super::observed`]). A store has no
+//! such elements: it must not wrap around.
 
 use llopt_dialects::arith::{AndIOp, CmpIOp, CmpIPredicate, ConstantOp};
 use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
 use llopt_dialects::tables::types::{Pointer, RankedTensor, TensorDesc};
 use llopt_dialects::tt;
 use llopt_mlir::ir::{AttributeExt, ValueExt};
-use melior::ir::{Type, Value, ValueLike};
+use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use super::conditions::{MOST, TOO_LARGE, is_short};
 use super::exact::{Exact, Variable};
@@ -42,9 +43,11 @@ pub(super) struct Dim {
     pub(super) wraps: bool,
 }
 
-/// A load whose elements are a tile of a tensor.
+/// A load or a store whose elements are a tile of a tensor.
 pub(super) struct Tile<'c, 'a> {
-    pub(super) load: tt::LoadOp<'c, 'a>,
+    pub(super) access: OperationRef<'c, 'a>,
+    /// The type of what is loaded or stored.
+    pub(super) tensor: RankedTensor<'c>,
     /// The address of the tensor.
     pub(super) base: Value<'c, 'a>,
     /// The dimensions of the loaded tensor.
@@ -52,6 +55,14 @@ pub(super) struct Tile<'c, 'a> {
     /// The dimensions from the outermost one to the contiguous one.
     pub(super) order: Vec<usize>,
 }
+
+/// An access: the op, what is loaded or stored, the addresses and the mask.
+type Access<'c, 'a> = (
+    OperationRef<'c, 'a>,
+    RankedTensor<'c>,
+    Value<'c, 'a>,
+    Option<Value<'c, 'a>>,
+);
 
 /// A tile of the offsets alone, while it is being found.
 struct Partial {
@@ -78,48 +89,73 @@ impl<'c: 'a, 'a> Tile<'c, 'a> {
         reading: &mut Reading<'c, 'a>,
         facts: &AxisAnalysis,
     ) -> Result<Self, String> {
+        let is_zero = |value: Value<'c, 'a>| {
+            let constant = ConstantOp::defining(value).and_then(ConstantOp::value);
+            constant.and_then(AttributeExt::splat_bits) == Some(0)
+        };
+        if load.mask().is_some() && !load.other().is_none_or(is_zero) {
+            return Err("what it reads out of bounds is not zero".to_owned());
+        }
         let tensor = RankedTensor::of(load.result().r#type()).ok_or("it loads a number")?;
-        let addresses = reading.addresses(load.ptr())?;
+        let access = (load.operation(), tensor, load.ptr(), load.mask());
+        Self::of_access(access, reading, facts)
+    }
+
+    /// The same for a store, whose tile must have its dimensions in the order of the tensor.
+    ///
+    /// # Errors
+    /// The reason why it is none.
+    pub(super) fn of_store(
+        store: tt::StoreOp<'c, 'a>,
+        reading: &mut Reading<'c, 'a>,
+        facts: &AxisAnalysis,
+    ) -> Result<Self, String> {
+        let tensor = RankedTensor::of(store.value().r#type()).ok_or("it stores a number")?;
+        let access = (store.operation(), tensor, store.ptr(), store.mask());
+        let tile = Self::of_access(access, reading, facts)?;
+        if tile.dims.iter().any(|dim| dim.wraps || dim.step != 0) {
+            return Err("it does not store one tile".to_owned());
+        }
+        if !tile.order.iter().copied().eq(0..tile.order.len()) {
+            return Err("its rows are not contiguous".to_owned());
+        }
+        Ok(tile)
+    }
+
+    fn of_access(
+        (access, tensor, pointers, mask): Access<'c, 'a>,
+        reading: &mut Reading<'c, 'a>,
+        facts: &AxisAnalysis,
+    ) -> Result<Self, String> {
+        let addresses = reading.addresses(pointers)?;
         let mut partial = Partial::of(&addresses.offset, tensor.rank(), reading)?;
-        if let Some(mask) = load.mask() {
-            let is_zero = |value: Value<'c, 'a>| {
-                let constant = ConstantOp::defining(value).and_then(ConstantOp::value);
-                constant.and_then(AttributeExt::splat_bits) == Some(0)
-            };
-            if !load.other().is_none_or(is_zero) {
-                return Err("what it reads out of bounds is not zero".to_owned());
-            }
+        if let Some(mask) = mask {
             for positive in positive_where(mask, reading)? {
                 partial.bound(&positive, reading)?;
             }
         }
         let tile = Self {
-            load,
+            access,
+            tensor,
             base: addresses.base,
             dims: partial.dims(&tensor.shape(), reading),
             order: partial.order,
         };
-        tile.check(tensor, reading, facts)?;
+        tile.check(reading, facts)?;
         Ok(tile)
     }
 
     /// The type of the block that a copy moves.
-    pub(super) fn block(&self) -> Option<Type<'c>> {
-        let tensor = RankedTensor::of(self.load.result().r#type())?;
-        let shape = tensor.shape();
+    pub(super) fn block(&self) -> Type<'c> {
+        let shape = self.tensor.shape();
         let shape: Vec<i64> = self.order.iter().map(|&dim| shape[dim]).collect();
-        Some(RankedTensor::get(&shape, tensor.element(), None))
+        RankedTensor::get(&shape, self.tensor.element(), None)
     }
 
     /// What the copy unit requires of the tensor.
-    fn check(
-        &self,
-        tensor: RankedTensor<'c>,
-        reading: &mut Reading<'c, 'a>,
-        facts: &AxisAnalysis,
-    ) -> Result<(), String> {
-        let block = self.block().ok_or("it loads a number")?;
-        let descriptor = TensorDesc::of(TensorDesc::get(block)).ok_or("it loads a number")?;
+    fn check(&self, reading: &mut Reading<'c, 'a>, facts: &AxisAnalysis) -> Result<(), String> {
+        let descriptor = TensorDesc::of(TensorDesc::get(self.block()));
+        let descriptor = descriptor.ok_or("there are no descriptors of its type")?;
         let fields = DescriptorFields::of(descriptor)?;
         let bytes = u64::from(fields.element_bytes);
         let of_base = facts.facts(self.base).divisor().get();
@@ -129,7 +165,7 @@ impl<'c: 'a, 'a> Tile<'c, 'a> {
             ));
         }
         let pointee = Pointer::of(self.base.r#type()).map(Pointer::pointee);
-        if pointee != Some(tensor.element()) {
+        if pointee != Some(self.tensor.element()) {
             return Err("its pointers are to elements of another type".to_owned());
         }
         for &dim in &self.order[..self.order.len() - 1] {

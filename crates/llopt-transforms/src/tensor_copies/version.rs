@@ -22,6 +22,8 @@ use crate::loops::view::{For, If};
 pub(super) struct Version<'r, 'c, 'a> {
     pub(super) of: For<'c, 'a>,
     pub(super) tiles: &'r [Tile<'c, 'a>],
+    /// The stores after the loop that are to become copies, and the descriptor of each.
+    pub(super) stores: &'r [(Tile<'c, 'a>, Value<'c, 'a>)],
     pub(super) reading: &'r Reading<'c, 'a>,
     /// The descriptor of each tile, if it is a parameter.
     pub(super) parameters: Vec<Option<Value<'c, 'a>>>,
@@ -71,9 +73,50 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
         if let Some(of) = with_copies {
             drop_pointers(&mut rewriter, of);
         }
+        for (tile, descriptor) in self.stores {
+            self.write_store(&mut rewriter, condition, tile, *descriptor);
+        }
         // What only one of the two loops uses is computed only for it.
         let mut before = choice.operation().previous_op();
         while let Some(operation) = before {
+            before = operation.previous_op();
+            sink_into_branch(operation);
+        }
+    }
+
+    /// Writes the store of a tile by a copy and the store as it was, and the choice between them.
+    fn write_store(
+        &self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        condition: Value<'c, 'a>,
+        tile: &Tile<'c, 'a>,
+        descriptor: Value<'c, 'a>,
+    ) {
+        let Some(store) = tt::StoreOp::of(tile.access) else {
+            return;
+        };
+        let location = tile.access.loc();
+        rewriter.set_before(tile.access);
+        let choice = If::between(
+            rewriter,
+            location,
+            condition,
+            |rewriter| {
+                let mut writer = self.writer(rewriter);
+                let dims = tile.order.iter().map(|&dim| &tile.dims[dim]);
+                let starts: Vec<Value> =
+                    dims.map(|dim| writer.polynomial(&dim.start, 32)).collect();
+                let value = store.value();
+                let copy = tt::DescriptorStoreOp::build(location, descriptor, value, &starts);
+                rewriter.insert(copy);
+            },
+            |rewriter| {
+                Mapping::new().copy(rewriter, tile.access);
+            },
+        );
+        tile.access.erase();
+        let mut before = choice.operation().previous_op();
+        while let Some(operation) = before.filter(|of| *of != self.of.operation()) {
             before = operation.previous_op();
             sink_into_branch(operation);
         }
@@ -263,7 +306,10 @@ impl<'c: 'a, 'a> Writer<'_, 'c, 'a> {
         let (before, after) = (loads_of(old), loads_of(copy));
         let of = For::of(copy).expect("it is a copy of a loop");
         for ((tile, starts), (_, descriptor)) in tiles.iter().zip(starts).zip(made) {
-            let Some(place) = before.iter().position(|load| *load == tile.load) else {
+            let Some(place) = before
+                .iter()
+                .position(|load| load.operation() == tile.access)
+            else {
                 continue;
             };
             self.copy(of, lower, after[place], tile, &starts, descriptor);
@@ -283,10 +329,9 @@ impl<'c: 'a, 'a> Writer<'_, 'c, 'a> {
             .iter()
             .map(|dim| self.polynomial(&dim.stride, 64))
             .collect();
-        let block = tile.block().expect("it loads a tensor");
         self.put(tt::MakeTensorDescOp::build(
-            tile.load.operation().loc(),
-            TensorDesc::get(block),
+            tile.access.loc(),
+            TensorDesc::get(tile.block()),
             tile.base,
             &shape,
             &strides,
@@ -322,10 +367,9 @@ impl<'c: 'a, 'a> Writer<'_, 'c, 'a> {
                 }
             });
         }
-        let block = tile.block().expect("it loads a tensor");
         let mut loaded = self.put(tt::DescriptorLoadOp::build(
             location,
-            block,
+            tile.block(),
             descriptor,
             &coordinates,
             load.cache(),

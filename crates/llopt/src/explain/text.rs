@@ -115,8 +115,8 @@ impl fmt::Display for CopiedLoop {
         };
         writeln!(
             f,
-            "Loop ({location}) copies the tiles of {} loads, under {} conditions; {otherwise}.",
-            self.loads, self.conditions
+            "Loop ({location}) copies the tiles of {} loads and {} stores, under {} conditions; {otherwise}.",
+            self.loads, self.stores, self.conditions
         )
     }
 }
