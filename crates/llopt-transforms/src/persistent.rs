@@ -44,7 +44,7 @@ use std::collections::HashSet;
 
 use llopt_dialects::llvm::AssumeOp;
 use llopt_dialects::meaning::facts::Control;
-use llopt_dialects::tables::module::PROGRAM_EXTENTS;
+use llopt_dialects::tables::module::{PERSISTENT_PROPOSAL, PROGRAM_EXTENTS};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt;
 use llopt_mlir::diagnostic::Complaint;
@@ -103,9 +103,33 @@ pub struct PersistentAccount {
     pub reason: Option<String>,
 }
 
-/// Lets blocks of a module's kernel compute several programs each, if that is possible and, with a `block`, if that
-/// leaves no multiprocessor with fewer blocks. Answers an account of a kernel with products.
+/// Lets blocks of a module's kernel compute several programs each, if that is possible and, with a `block`, if no other
+/// block would be resident beside it. Answers an account of a kernel with products.
 pub fn rewrite(module: OperationRef<'_, '_>, block: Option<Block>) -> Option<PersistentAccount> {
+    for_kernel(module, |kernel| {
+        if let Some(block) = block {
+            kernel.is_alone(block)?;
+        }
+        kernel.rewrite(module)
+    })
+}
+
+/// Leaves an attribute of the module if [`rewrite`] would change it.
+pub fn propose(module: OperationRef<'_, '_>, block: Block) -> Option<PersistentAccount> {
+    for_kernel(module, |kernel| {
+        kernel.is_alone(block)?;
+        let inside = kernel.of_program();
+        kernel.slice(&inside)?;
+        module.set_discardable_attr(PERSISTENT_PROPOSAL, attr::unit(module.ctx()));
+        Err("only launches of many programs would gain from more".to_owned())
+    })
+}
+
+/// What becomes of a kernel with products.
+fn for_kernel<'c: 'a, 'a>(
+    module: OperationRef<'c, 'a>,
+    change: impl FnOnce(Kernel<'c, 'a>) -> Result<(), String>,
+) -> Option<PersistentAccount> {
     let mut kernels = Vec::new();
     let mut products = Vec::new();
     module.for_each_op(Walk::PreOrder, |operation| {
@@ -118,7 +142,7 @@ pub fn rewrite(module: OperationRef<'_, '_>, block: Option<Block>) -> Option<Per
     });
     let location = products.first().map(|product| place(*product))?;
     let outcome = match kernels[..] {
-        [kernel] => Kernel::of(kernel).and_then(|kernel| kernel.rewrite(module, block)),
+        [kernel] => Kernel::of(kernel).and_then(change),
         _ => Err("the module has several functions".to_owned()),
     };
     Some(PersistentAccount {
@@ -207,13 +231,15 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
         }
     }
 
-    fn rewrite(self, module: OperationRef<'c, 'a>, block: Option<Block>) -> Result<(), String> {
-        if let Some(block) = block {
-            self.is_alone(block)?;
-        }
+    /// The operations that decide between two loops.
+    fn slice(&self, inside: &[OperationRef<'c, 'a>]) -> Result<Vec<OperationRef<'c, 'a>>, String> {
+        let slice = self.choice.as_ref().map(|choice| choice.slice(inside));
+        Ok(slice.transpose()?.unwrap_or_default())
+    }
+
+    fn rewrite(self, module: OperationRef<'c, 'a>) -> Result<(), String> {
         let inside = self.of_program();
-        let slice = self.choice.as_ref().map(|choice| choice.slice(&inside));
-        let slice = slice.transpose()?.unwrap_or_default();
+        let slice = self.slice(&inside)?;
         let (location, context) = (self.copying.operation().loc(), module.ctx());
         let extents = self.add_extents(location);
         let mut rewriter = Rewriter::new(context);

@@ -68,7 +68,7 @@ pub use llopt_target::{ParseTargetError, Target};
 pub use metadata::{ArgumentDescriptor, Metadata, Resources, TargetMetadata, TensorDescriptor};
 pub use options::Options;
 pub use parameter::{Format, Parameter, Pointee, parameters};
-pub use persistent_program::PersistentProgram;
+pub use persistent_program::{NoSuchPersistence, Persistent, PersistentProgram};
 pub use prove::{Obligation, Proof, Verdict, prove};
 pub use reference::{ReferenceError, run_reference};
 pub use session::{language_server_main, optimizer_main, with_context};

@@ -51,6 +51,10 @@ pub struct Metadata {
     /// numbers of 32 bits after all other arguments. Triton has no such key.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub program_extents: bool,
+    /// Whether blocks that compute several programs each would be faster for a launch of more programs than there are
+    /// multiprocessors; false unless the [option](Options::persistent) asks for it. Triton has no such key.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub persistent_proposal: bool,
     /// Whether all blocks must be resident at once.
     pub launch_cooperative_grid: bool,
     /// Whether the launch may overlap the end of the preceding kernel.
@@ -91,6 +95,7 @@ impl Metadata {
                 .map(ArgumentDescriptor::of)
                 .collect(),
             program_extents: kernel.program_extents,
+            persistent_proposal: kernel.persistent_proposal,
             launch_cooperative_grid: false,
             launch_pdl: false,
             maxnreg: options.max_registers,
@@ -139,6 +144,7 @@ impl Metadata {
             tensor_descriptors: Vec::new(),
             argument_tensors: Vec::new(),
             program_extents: false,
+            persistent_proposal: false,
         };
         Self::of(&kernel, options)
     }

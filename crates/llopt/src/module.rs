@@ -20,7 +20,7 @@ use melior::ir::{Module, OperationRef};
 
 use crate::chosen_layouts::ChosenLayouts;
 use crate::loop_schedules::{self, LoopSchedule};
-use crate::persistent_program;
+use crate::persistent_program::{self, Persistent};
 use crate::shared_loops::{self, SharedLoop};
 use crate::tensor_copies::{self, CopiedLoop, TensorCopies};
 use crate::{
@@ -210,7 +210,10 @@ pub(crate) fn loop_over_programs(
         warps: num_warps(module, options),
         stages: options.num_stages,
     };
-    let account = persistent::rewrite(operation, Some(block));
+    let account = match options.persistent {
+        Persistent::On => persistent::rewrite(operation, Some(block)),
+        Persistent::Off | Persistent::Propose => persistent::propose(operation, block),
+    };
     if let Some(account) = account.filter(|_| options.keep_decisions) {
         persistent_program::write(&account.into(), operation);
     }

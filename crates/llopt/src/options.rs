@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use llopt_codegen::options::CodegenOptions;
 use llopt_target::Target;
 
-use crate::{ArtifactKind, Budget, ConversionRequest, GatherRequest, TensorCopies};
+use crate::{ArtifactKind, Budget, ConversionRequest, GatherRequest, Persistent, TensorCopies};
 
 /// The options of a compilation. All except the target have the defaults of Triton's own compiler.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ pub struct Options {
     pub tensor_copies: TensorCopies,
     /// Whether the launcher starts no more blocks of a kernel than are resident, and each computes several programs
     /// where that is faster; the [metadata](crate::Metadata::program_extents) say what it passes.
-    pub persistent: bool,
+    pub persistent: Persistent,
     /// The plan for gathers, instead of the cheapest one; a gather for which it is not possible is an error.
     pub gather_plan: Option<GatherRequest>,
     /// Whether layouts are checked after each pass that changes some; by default only if llopt itself was built with
@@ -137,7 +137,7 @@ impl Options {
             conversion_plan: None,
             gather_plan: None,
             tensor_copies: TensorCopies::Off,
-            persistent: false,
+            persistent: Persistent::Off,
             verify_layouts: cfg!(debug_assertions),
             budget: Budget::default(),
             keep_decisions: false,

@@ -29,7 +29,7 @@ use llopt_transforms::{
 use melior::Context;
 use melior::ir::Module;
 
-use crate::{Error, Options, TensorCopies, Timings, module};
+use crate::{Error, Options, Persistent, TensorCopies, Timings, module};
 
 /// A part of the pipeline that is entered or left as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl Condition {
             Self::SharedLoops => options.split_k > 1,
             Self::VerifiesLayouts => options.verify_layouts,
             Self::TensorCopies => options.tensor_copies != TensorCopies::Off,
-            Self::Persistent => options.persistent,
+            Self::Persistent => options.persistent != Persistent::Off,
         }
     }
 

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use llopt_target::Target;
 use llopt_transforms::split_k;
 
-use crate::{Options, TensorCopies, VERSION};
+use crate::{Options, Persistent, TensorCopies, VERSION};
 
 /// An option that has a name.
 pub struct Setting {
@@ -227,8 +227,8 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "persistent",
-        help: "the launcher starts no more blocks than are resident, and each computes several programs where that is faster; false by default",
-        expected: "true or false",
+        help: "whether blocks compute several programs each where that is faster, or only the metadata say where; off by default",
+        expected: Persistent::EXPECTED,
         set: |options, text| parse(text, &mut options.persistent),
         get: |options| options.persistent.to_string(),
     },

@@ -1,7 +1,7 @@
 //! Options that request kinds of plans and of accesses, for all commands that generate code.
 
 use clap::Args;
-use llopt::{ConversionRequest, GatherRequest, Options, TensorCopies};
+use llopt::{ConversionRequest, GatherRequest, Options, Persistent, TensorCopies};
 
 /// The requested kinds of plans and of accesses.
 #[derive(Args, Clone, Copy, Debug)]
@@ -20,10 +20,10 @@ pub struct Plans {
     #[arg(long, value_name = "WHO", default_value = "off")]
     tensor_copies: TensorCopies,
 
-    /// Let the launcher start no more blocks than are resident, each of which computes several programs, where that is
-    /// faster
-    #[arg(long)]
-    persistent: bool,
+    /// Whether blocks compute several programs each, where that is faster and the launcher starts no more than are
+    /// resident: off, propose (the metadata say where) or on
+    #[arg(long, value_name = "WHETHER", default_value = "off")]
+    persistent: Persistent,
 }
 
 impl Plans {

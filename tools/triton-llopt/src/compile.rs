@@ -76,7 +76,7 @@ impl Compiled {
     source, name, target, forms, *, num_warps=None, num_stages=None, num_ctas=None,
     split_k=1, enable_fp_fusion=true, maxnreg=None, line_info=true, libdevice=None, ocml=None,
     libraries=Vec::new(), enable_reflect_ftz=true, allow_flush_denorm=false, waves_per_eu=0,
-    keep_print_calls=false, tensor_copies=None, persistent=false,
+    keep_print_calls=false, tensor_copies=None, persistent=None,
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -103,7 +103,7 @@ pub(crate) fn compile(
     waves_per_eu: u32,
     keep_print_calls: bool,
     tensor_copies: Option<&str>,
-    persistent: bool,
+    persistent: Option<&str>,
 ) -> PyResult<Compiled> {
     let target = Target::parse(target)
         .map_err(|error| failure::raise(py, "UnknownTargetError", (error.to_string(),)))?;
@@ -131,10 +131,10 @@ pub(crate) fn compile(
     options.flush_denormals = allow_flush_denorm;
     options.waves_per_eu = waves_per_eu;
     options.keep_print_calls = keep_print_calls;
-    options.persistent = persistent;
-    if let Some(copies) = tensor_copies {
+    for (name, value) in [("tensor_copies", tensor_copies), ("persistent", persistent)] {
+        let Some(value) = value else { continue };
         options
-            .set("tensor_copies", copies)
+            .set(name, value)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
     }
     options.keep = forms;

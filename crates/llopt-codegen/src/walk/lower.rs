@@ -73,6 +73,8 @@ pub struct Metadata {
     pub argument_tensors: Vec<(DescriptorFields, ArgumentTensor)>,
     /// Whether each block computes several programs, and the last three parameters are the extents of their grid.
     pub program_extents: bool,
+    /// Whether each block of large grids should compute several programs.
+    pub persistent_proposal: bool,
 }
 
 /// A lowered module.
@@ -176,6 +178,7 @@ pub fn lower<'ctx>(
         tensor_descriptors: descriptors.of_source,
         argument_tensors: descriptors.of_arguments,
         program_extents: root.attr(module::PROGRAM_EXTENTS).is_some(),
+        persistent_proposal: root.attr(module::PERSISTENT_PROPOSAL).is_some(),
     };
     Ok(LoweredModule {
         module: e.module,

@@ -20,6 +20,8 @@ pub const CLUSTER_SPLIT: &str = "ttg.cluster-split";
 /// The attribute of a kernel whose blocks compute several programs each, and whose last three parameters are the
 /// extents of the grid of programs.
 pub const PROGRAM_EXTENTS: &str = "ttg.program-extents";
+/// The attribute of a kernel whose blocks should compute several programs each if it is launched with many.
+pub const PERSISTENT_PROPOSAL: &str = "ttg.persistent-proposal";
 /// The attribute with the target, e.g. `cuda:90`.
 pub const TARGET: &str = "ttg.target";
 /// The attribute with the bytes of shared memory that the program needs.

@@ -30,7 +30,7 @@ from triton.backends.compiler import Language
 from triton.backends.nvidia import compiler as _nvidia
 from triton.runtime import jit as _jit
 
-from triton_llopt import _llopt, argument_tensors, splitting
+from triton_llopt import _llopt, argument_tensors, programs, splitting
 from triton_llopt.errors import FallbackWarning, LloptError, UnsupportedError
 
 # The information for launchers that only the compiler of the code has. Everything else in
@@ -144,7 +144,7 @@ class _Stages:
             if self.configuration.chooses_warps:
                 keywords["num_warps"] = 0
             keywords["tensor_copies"] = self.configuration.tensor_copies
-            keywords["persistent"] = self.configuration.persistent
+            keywords["persistent"] = programs.OPTIONS[self.configuration.persistent]
         text = str(source)
         try:
             compiled = self.compiler()(
@@ -178,6 +178,8 @@ class _Stages:
         if form == "ttir":
             metadata["tensordesc_meta"] = found["tensordesc_meta"]
             metadata["argument_tensors"] = found.get("argument_tensors", [])
+            metadata["program_extents"] = found.get("program_extents", False)
+            metadata[programs.PROPOSAL] = found.get(programs.PROPOSAL, False)
         if found.get(splitting.PROPOSAL):
             metadata[splitting.PROPOSAL] = found[splitting.PROPOSAL]
         self.texts = {form: compiled.text(form) for form in forms}
@@ -274,6 +276,7 @@ def install(wanted):
         raise ImportError(f"triton_llopt needs Triton 3.6, not {triton.__version__}")
     if not _undo:
         _undo.extend([_wrap(_nvidia.CUDABackend), _wrap(_amd.HIPBackend), _wrap_key(), splitting.wrap(_changed)])
+        _undo.append(programs.wrap(_changed))
         _undo.append(argument_tensors.install(_kernels_make_descriptors))
     configuration = wanted
 

@@ -8,6 +8,7 @@ runs all blocks, and copies it back.
 
 import ctypes
 import json
+import math
 import re
 import sys
 import warnings
@@ -170,6 +171,11 @@ class Launcher:
         tensors = getattr(metadata, "argument_tensors", None)
         if tensors:
             given.add_objects(ArgumentTensors(self.signature, tensors), arguments)
+        if getattr(metadata, "program_extents", False):
+            for extent in grid:
+                given.add("i32", extent)
+            # As many blocks as let most of them compute two programs.
+            grid = (-(-math.prod(grid) // 2), 1, 1)
         x, y, z = grid
         blocks = x * metadata.num_ctas * y * z
         for scratch in ("global_scratch_size", "profile_scratch_size"):

@@ -11,6 +11,7 @@ SOURCES = ("ttgir", "ttir")
 SANITIZE = ("error", "warn", "off")
 SPLITS = (1, 2, 4, 8, "auto")
 TENSOR_COPIES = ("off", "kernel", "launcher")
+PERSISTENT = (False, True, "auto")
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Configuration:
     split_k: int | str = 1
     # Who makes the descriptors with which loads of tiles through pointers become tensor copies.
     tensor_copies: str = "off"
-    # Whether launches start no more blocks than are resident, and each computes several programs where that is faster.
-    persistent: bool = False
+    # Whether blocks compute several programs each where that is faster: never, always, or where launches are large.
+    persistent: bool | str = False
     # Whether each compilation has its own process; the result is the same.
     isolated: bool = field(default=False, repr=False, compare=False)
 
@@ -65,7 +66,9 @@ def enable(
     where the GPU has them: ``"launcher"``, or ``"kernel"``, in scratch memory; ``"off"`` leaves them as they are.
     It applies to kernels that are passed as TTIR. With ``persistent=True``, too, launches of kernels from TTIR start no
     more blocks than are resident at a time where one block is alone on its multiprocessor and its tiles are tensor
-    copies: each block computes several programs, and loads the next tiles while it stores the last one.
+    copies: each block computes several programs, and loads the next tiles while it stores the last one. With
+    ``persistent="auto"`` only launches of more programs than there are multiprocessors do so; such a kernel is compiled
+    at the first of them.
 
     Kernels that were compiled before are compiled again at their next launch; :func:`disable` restores Triton's.
     Triton's cache on disk keeps both apart.
@@ -90,6 +93,8 @@ def enable(
         raise ValueError("split_k needs the source 'ttir': layouts are for the blocks that there are")
     if tensor_copies not in TENSOR_COPIES:
         raise ValueError(f"tensor_copies is one of {', '.join(TENSOR_COPIES)}, not '{tensor_copies}'")
+    if persistent not in PERSISTENT:
+        raise ValueError(f"persistent is one of {', '.join(map(str, PERSISTENT))}, not '{persistent}'")
     from triton_llopt import routing
 
     simulated = routing.configuration is not None and routing.configuration.simulated
@@ -160,6 +165,7 @@ def obey_environment():
     ``TRITON_LLOPT=ttgir`` (or ``ttir``) enables llopt, ``TRITON_LLOPT_FALLBACK=1`` with fallback,
     ``TRITON_LLOPT_ISOLATED=1`` in separate processes, ``TRITON_LLOPT_NUM_WARPS=auto`` with the number of warps chosen,
     ``TRITON_LLOPT_TENSOR_COPIES=launcher`` (or ``kernel``) with tensor copies for loads of tiles,
+    ``TRITON_LLOPT_PERSISTENT=1`` (or ``auto``) with blocks that compute several programs,
     ``TRITON_LLOPT_SPLIT_K=2`` (or ``auto``) with loops that two blocks share.
     """
     source = os.environ.get("TRITON_LLOPT", "")
@@ -179,6 +185,6 @@ def obey_environment():
             isolated=asked("ISOLATED"),
             num_warps=given("NUM_WARPS"),
             tensor_copies=given("TENSOR_COPIES") or "off",
-            persistent=asked("PERSISTENT"),
+            persistent={"auto": "auto"}.get(given("PERSISTENT"), asked("PERSISTENT")),
             split_k=int(split_k) if split_k.isdecimal() else split_k,
         )
