@@ -1,12 +1,13 @@
 //! Products of matrices of any size, whose tiles are loaded through pointers: with tensor copies instead of loads they
-//! leave what the reference interpreter leaves for the kernel as it is written.
+//! leave what the reference interpreter leaves for the kernel as it is written. So do blocks that compute several
+//! programs each.
 
 use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
 use llopt::sim::{self, Argument, Launch, Machine, TensorArgument};
 use llopt::{
-    ArgumentDescriptor, ArtifactKind, Compilation, Compiler, Options, Source, Target, TensorCopies,
-    run_reference,
+    ArgumentDescriptor, ArtifactKind, Compilation, Compiler, Metadata, Options, Persistent, Source,
+    Target, TensorCopies, run_reference,
 };
 
 const ROWS: usize = 64;
@@ -165,6 +166,43 @@ fn work(edge: Edge, form: Form) -> String {
     )
 }
 
+/// The same kernel in tiles of 128 by 256, 64 terms in each step, which leave no room for a second block, and whose
+/// stores can be copies.
+fn large(kernel: &str) -> String {
+    // Types and promises keep their numbers.
+    let kept = [
+        "i32",
+        "i64",
+        "f32",
+        "f16",
+        "divisibility = 16",
+        "divisibility = 8",
+    ];
+    let marks = ["I-", "L-", "F-", "H-", "D-", "E-"];
+    let numbers = [("64", "128"), ("32", "256"), ("16", "64"), ("15", "63")];
+    let mut text = kernel
+        .replace(
+            "%c: !tt.ptr<f32>,",
+            "%c: !tt.ptr<f32> {tt.divisibility = 16 : i32},",
+        )
+        .replace("%N: i32,", "%N: i32 {tt.divisibility = 8 : i32},");
+    for (from, to) in kept.iter().zip(marks) {
+        text = text.replace(from, to);
+    }
+    // One after another would change what is changed already.
+    let between = ["Na-", "Nb-", "Nc-", "Nd-"];
+    for ((from, _), mark) in numbers.iter().zip(between) {
+        text = text.replace(from, mark);
+    }
+    for ((_, to), mark) in numbers.iter().zip(between) {
+        text = text.replace(mark, to);
+    }
+    for (from, to) in kept.iter().zip(marks) {
+        text = text.replace(to, from);
+    }
+    text
+}
+
 /// The sizes of a product; strides are a multiple of 16 bytes, or zero: then all rows are the same one, which no
 /// descriptor describes.
 #[derive(Clone, Copy, Debug)]
@@ -260,10 +298,10 @@ struct Compiled {
     target: Target,
 }
 
-fn compiled(source: &Source, copies: TensorCopies) -> Result<Compiled> {
+fn compiled(source: &Source, change: impl FnOnce(&mut Options)) -> Result<Compiled> {
     let target = Target::parse("cuda:90")?;
     let mut options = Options::new(target);
-    options.tensor_copies = copies;
+    change(&mut options);
     let compilation = Compiler::new(options).compile(source, ArtifactKind::Llvm)?;
     let text = String::from_utf8_lossy(compilation.artifact.bytes());
     ensure!(
@@ -279,11 +317,15 @@ fn compiled(source: &Source, copies: TensorCopies) -> Result<Compiled> {
 }
 
 impl Compiled {
-    fn run(&self, grid: [u32; 3], mut given: Vec<Argument>) -> Result<Argument> {
+    fn run(&self, mut grid: [u32; 3], mut given: Vec<Argument>) -> Result<Argument> {
         let metadata = &self.compilation.metadata;
         let tensors = metadata.argument_tensors.iter();
         let added: Vec<Argument> = tensors.map(|tensor| descriptor(tensor, &given)).collect();
         given.extend(added);
+        if metadata.program_extents {
+            given.extend(grid.map(|extent| Argument::Int(extent.into())));
+            grid = Metadata::blocks_of_programs(grid);
+        }
         let scratch = metadata.global_scratch_size as usize;
         given.push(match scratch * (grid[0] * grid[1]) as usize {
             0 => Argument::Null,
@@ -303,7 +345,12 @@ fn agrees(edge: Edge, form: Form) -> Result<()> {
     let source = Source::new("product.ttir", kernel(edge, form).as_str());
     let engines = [TensorCopies::Kernel, TensorCopies::Launcher]
         .into_iter()
-        .map(|copies| Ok((copies, compiled(&source, copies)?)))
+        .map(|copies| {
+            Ok((
+                copies,
+                compiled(&source, |options| options.tensor_copies = copies)?,
+            ))
+        })
         .collect::<Result<Vec<_>>>()
         .with_context(|| format!("{edge:?} {form:?}"))?;
     let mut numbers = Numbers(17);
@@ -318,6 +365,71 @@ fn agrees(edge: Edge, form: Form) -> Result<()> {
             let left = engine.run(grid, arguments(of, form)).with_context(about)?;
             ensure!(left == launch.arguments[2], "{} differs", about());
         }
+    }
+    Ok(())
+}
+
+/// Divisible by eight, as strides of copies are.
+fn large_sizes(numbers: &mut Numbers, form: Form) -> Sizes {
+    let of = numbers.sizes(form);
+    let (m, n, k) = (
+        of.m * 3,
+        (of.n * 9).next_multiple_of(8),
+        (of.k * 3).next_multiple_of(8),
+    );
+    let of_b = match form {
+        Form::Rows => n,
+        Form::Columns => k,
+    };
+    let stride = |stride: usize, row: usize| if stride == 0 { 0 } else { row + stride % 3 * 8 };
+    Sizes {
+        m,
+        n,
+        k,
+        stride_a: stride(of.stride_a, k),
+        stride_b: stride(of.stride_b, of_b),
+    }
+}
+
+#[test]
+fn blocks_that_compute_several_programs_leave_what_one_for_each_leaves() -> Result<()> {
+    let mut numbers = Numbers(5);
+    for (edge, form) in [(Edge::Wrapped, Form::Rows), (Edge::Masked, Form::Columns)] {
+        let source = Source::new("product.ttir", large(&kernel(edge, form)).as_str());
+        let engine = compiled(&source, |options| {
+            options.num_warps = Some(8);
+            options.tensor_copies = TensorCopies::Launcher;
+            options.persistent = Persistent::On;
+        })?;
+        ensure!(engine.compilation.metadata.program_extents, "one for each");
+        // Two factors and the result.
+        ensure!(engine.compilation.metadata.argument_tensors.len() == 3);
+        for _ in 0..6 {
+            let of = large_sizes(&mut numbers, form);
+            let grid = [of.m.div_ceil(128) as u32, of.n.div_ceil(256) as u32, 1];
+            let mut launch = Launch::new(grid, 1, arguments(of, form));
+            run_reference(&source, &mut launch, Limits::default())?;
+            let about = || format!("{edge:?} {form:?} {of:?}");
+            let left = engine.run(grid, arguments(of, form)).with_context(about)?;
+            ensure!(left == launch.arguments[2], "{} differs", about());
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn kernels_say_whether_several_programs_would_be_faster() -> Result<()> {
+    let small = kernel(Edge::Wrapped, Form::Rows);
+    for (text, is_proposed) in [(large(&small), true), (small, false)] {
+        let source = Source::new("product.ttir", text.as_str());
+        let engine = compiled(&source, |options| {
+            options.num_warps = Some(8);
+            options.tensor_copies = TensorCopies::Launcher;
+            options.persistent = Persistent::Propose;
+        })?;
+        let metadata = &engine.compilation.metadata;
+        ensure!(metadata.persistent_proposal == is_proposed);
+        ensure!(!metadata.program_extents);
     }
     Ok(())
 }
