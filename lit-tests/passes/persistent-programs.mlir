@@ -3,13 +3,12 @@
 // RUN: llopt %s --split-input-file --persistent-programs --cse --canonicalize | FileCheck %s
 
 // A loop over programs is around everything that depends on the program. The grid has two dimensions, of which three
-// more parameters are the extents; the number of programs along x is one of them. Numbers that all programs have, and
-// the descriptor that the kernel makes, stay before the loop.
+// more parameters are the extents; the number of programs along x is one of them. Numbers that all programs have stay
+// before the loop.
 // CHECK: module attributes {{{.*}}ttg.program-extents
 // CHECK-LABEL: @two_dimensions
 // CHECK-SAME: %[[X:[^ ]*]]: i32, %[[Y:[^ ]*]]: i32, %[[Z:[^ ]*]]: i32)
 // CHECK: %[[STEPS:.*]] = arith.divsi
-// CHECK: %[[C:.*]] = tt.make_tensor_descriptor
 // CHECK: %[[BLOCK:.*]] = tt.get_program_id x
 // CHECK: %[[BLOCKS:.*]] = tt.get_num_programs x
 // CHECK: %[[PLANE:.*]] = arith.muli %[[X]], %[[Y]]
@@ -21,17 +20,14 @@
 // CHECK-NOT: get_program_id
 // CHECK: scf.for %{{.*}} = %c0_i32 to %[[STEPS]]
 // CHECK: arith.muli %{{.*}}, %[[X]]
-// CHECK: tt.descriptor_store %[[C]]
+// CHECK: tt.descriptor_store %arg2
 // CHECK-NEXT: }
 // CHECK-NEXT: tt.return
-tt.func public @two_dimensions(%a: !tt.tensordesc<tensor<128x64xf16>>, %b: !tt.tensordesc<tensor<64x128xf16>>, %c: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %K: i32) {
+tt.func public @two_dimensions(%a: !tt.tensordesc<tensor<128x64xf16>>, %b: !tt.tensordesc<tensor<64x128xf16>>, %c: !tt.tensordesc<tensor<128x128xf16>>, %K: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c64 = arith.constant 64 : i32
   %c128 = arith.constant 128 : i32
-  %c1_64 = arith.constant 1 : i64
-  %c4096_64 = arith.constant 4096 : i64
-  %c4096 = arith.constant 4096 : i32
   %zero = arith.constant dense<0.0> : tensor<128x128xf32>
   %x = tt.get_program_id x : i32
   %y = tt.get_program_id y : i32
@@ -39,7 +35,6 @@ tt.func public @two_dimensions(%a: !tt.tensordesc<tensor<128x64xf16>>, %b: !tt.t
   %m = arith.muli %y, %c128 : i32
   %n = arith.muli %x, %c128 : i32
   %steps = arith.divsi %K, %c64 : i32
-  %out = tt.make_tensor_descriptor %c, [%c4096, %c4096], [%c4096_64, %c1_64] : <f16>, <tensor<128x128xf16>>
   %sum = scf.for %i = %c0 to %steps step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
     %k = arith.muli %i, %c64 : i32
     %l = tt.descriptor_load %a[%m, %k] : !tt.tensordesc<tensor<128x64xf16>> -> tensor<128x64xf16>
@@ -50,7 +45,7 @@ tt.func public @two_dimensions(%a: !tt.tensordesc<tensor<128x64xf16>>, %b: !tt.t
   %narrow = arith.truncf %sum : tensor<128x128xf32> to tensor<128x128xf16>
   %skewed = arith.muli %y, %across : i32
   %row = arith.addi %m, %skewed : i32
-  tt.descriptor_store %out[%row, %n], %narrow : !tt.tensordesc<tensor<128x128xf16>>, tensor<128x128xf16>
+  tt.descriptor_store %c[%row, %n], %narrow : !tt.tensordesc<tensor<128x128xf16>>, tensor<128x128xf16>
   tt.return
 }
 

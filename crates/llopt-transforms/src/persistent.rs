@@ -34,8 +34,9 @@
 //!
 //! # When it is done
 //!
-//! Where all factors of the products come by tensor copies, which one thread can issue, and where a block leaves no
-//! room for another one anyway: its sums and the buffers of its loop are too large.
+//! Where all factors of the products that the loop loads come by tensor copies, which one thread can issue, and where a
+//! block leaves no room for another one anyway: its sums and the buffers of its loop are too large. Kernels that make
+//! descriptors themselves stay as they are: with a descriptor for each access in a loop, attention took longer.
 
 mod choice;
 mod launched;
@@ -48,7 +49,9 @@ use llopt_dialects::tables::module::{PERSISTENT_PROPOSAL, PROGRAM_EXTENTS};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt;
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, Walk, attr};
+use llopt_mlir::ir::{
+    AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, Walk, attr,
+};
 use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_target::Target;
@@ -302,8 +305,7 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
         extents
     }
 
-    /// The operations that are executed for each program. Numbers that do not depend on the program, and descriptors
-    /// of tensors, are computed before.
+    /// The operations that are executed for each program. Numbers that do not depend on the program are computed before.
     fn of_program(&self) -> Vec<OperationRef<'c, 'a>> {
         let mut inside = Vec::new();
         let mut known = HashSet::new();
@@ -320,10 +322,7 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
                 && operation.is_speculatable()
                 && operation.region_refs().len() == 0
                 && tt::GetProgramIdOp::of(operation).is_none();
-            let is_before = !is_of_program
-                && is_number
-                && (is_pure || tt::MakeTensorDescOp::of(operation).is_some());
-            if !is_before {
+            if is_of_program || !is_number || !is_pure {
                 known.extend(operation.result_values().map(key));
                 inside.push(operation);
             }
@@ -347,13 +346,15 @@ fn has_products(of: OperationRef<'_, '_>) -> bool {
     body.is_some_and(|body| body.operations().any(is_product))
 }
 
-/// Why programs with this operation must not be executed one after another.
+/// Why programs with this operation must not, or should not, be executed one after another.
 fn more_than_access(operation: OperationRef<'_, '_>) -> Option<String> {
+    if tt::MakeTensorDescOp::of(operation).is_some() {
+        return Some("the kernel makes descriptors itself".to_owned());
+    }
     let is_access = tt::LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
         || tt::StoreOp::of(operation).is_some()
         || tt::DescriptorLoadOp::of(operation).is_some()
         || tt::DescriptorStoreOp::of(operation).is_some()
-        || tt::MakeTensorDescOp::of(operation).is_some()
         || AssumeOp::of(operation).is_some();
     let is_structure = operation.region_refs().len() > 0
         || matches!(Control::of(operation), Control::Yield | Control::Return);
@@ -366,20 +367,26 @@ fn more_than_access(operation: OperationRef<'_, '_>) -> Option<String> {
     })
 }
 
-/// Whether all factors of a loop's products are loaded in it through descriptors.
+/// Whether all factors of a loop's products that are loaded in it are loaded through descriptors, and there are some.
 fn factors_are_copied<'c: 'a, 'a>(of: For<'c, 'a>) -> bool {
     let products = of.operations().into_iter();
-    let mut factors = products
+    let factors = products
         .filter(|operation| is_product(*operation))
-        .flat_map(operands)
-        .peekable();
-    factors.peek().is_some()
-        && factors.all(|factor| {
-            let mut source = factor;
-            while let Some(turn) = tt::TransOp::defining(source) {
-                source = turn.src();
-            }
-            let load = tt::DescriptorLoadOp::defining(source);
-            load.is_some_and(|load| load.operation().parent_op() == Some(of.operation()))
+        .flat_map(operands);
+    let sources = factors.map(|factor| {
+        let mut source = factor;
+        while let Some(turn) = tt::TransOp::defining(source) {
+            source = turn.src();
+        }
+        source
+    });
+    let loads: Vec<OperationRef<'c, 'a>> = sources
+        .filter_map(ValueExt::defining_op)
+        .filter(|maker| maker.parent_op() == Some(of.operation()))
+        .filter(|maker| {
+            tt::LoadOp::of(*maker).is_some() || tt::DescriptorLoadOp::of(*maker).is_some()
         })
+        .collect();
+    let mut loads = loads.into_iter().peekable();
+    loads.peek().is_some() && loads.all(|load| tt::DescriptorLoadOp::of(load).is_some())
 }

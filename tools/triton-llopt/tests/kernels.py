@@ -136,3 +136,22 @@ def product(a, b, out, n, k, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: t
         left += DEPTH
         right += DEPTH * n
     tl.store(out + row[:, None] * n + column[None, :], total)
+
+
+@triton.jit
+def tiles(a, b, out, m, n, k, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr):
+    """A tile of a product of matrices of any size."""
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    depth = tl.arange(0, DEPTH)
+    left = a + (rows % m)[:, None] * k + depth[None, :]
+    right = b + depth[:, None] * n + (columns % n)[None, :]
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for start in range(0, k, DEPTH):
+        x = tl.load(left, mask=depth[None, :] < k - start, other=0.0)
+        y = tl.load(right, mask=depth[:, None] < k - start, other=0.0)
+        total = tl.dot(x, y, total)
+        left += DEPTH
+        right += DEPTH * n
+    inside = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=inside)

@@ -27,7 +27,7 @@ import triton_llopt
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.tools.tensor_descriptor import TensorDescriptor
-from triton_llopt import Array, _llopt, isolation, simulator, splitting
+from triton_llopt import Array, _llopt, isolation, programs, simulator, splitting
 
 HERE = Path(__file__).parent
 CUDA, HIP = GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64)
@@ -345,6 +345,63 @@ class Simulation(Switched):
         triton_llopt.simulate("hip:gfx942")
         triton_llopt.disable()
         self.assertIs(triton.runtime.driver._active, before)
+
+
+class Programs(Switched):
+    """Blocks that compute several programs each."""
+
+    def product(self, rows, columns):
+        rng = np.random.default_rng(3)
+        a = Array(rng.integers(-3, 4, (rows, 64)).astype(np.float16))
+        b = Array(rng.integers(-3, 4, (64, columns)).astype(np.float16))
+        out = Array(np.zeros((rows, columns), np.float32))
+        tiles = (-(-rows // 128), -(-columns // 256))
+        kernel = kernels.tiles[tiles](
+            a, b, out, rows, columns, 64, ROWS=128, COLUMNS=256, DEPTH=64, num_warps=8, num_stages=3
+        )
+        expected = a.contents.astype(np.float32) @ b.contents.astype(np.float32)
+        np.testing.assert_array_equal(out.contents, expected)
+        return kernel
+
+    def test_blocks_compute_several_programs(self):
+        triton_llopt.enable("ttir", tensor_copies="launcher", persistent=True)
+        triton_llopt.simulate("cuda:90")
+        kernel = self.product(272, 528)
+        self.assertTrue(kernel.metadata.program_extents)
+        self.assertEqual(len(kernel.metadata.argument_tensors), 3)
+
+    def test_a_launch_of_many_programs_chooses(self):
+        triton_llopt.enable("ttir", tensor_copies="launcher", persistent="auto")
+        triton_llopt.simulate("cuda:90")
+        found = {"multiprocessor_count": 2}
+        utilities = triton.runtime.driver.active.utils
+        with unittest.mock.patch.object(utilities, "get_device_properties", lambda device: found, create=True):
+            few = self.product(144, 256)
+            self.assertFalse(few.metadata.program_extents)
+            self.assertFalse(few.run.is_compiled)
+            many = self.product(144, 512)
+            self.assertIs(many.run, few.run)
+            self.assertTrue(many.run.variant.metadata.program_extents)
+
+    def test_what_cannot_be_had_is_not_chosen(self):
+        def compile(kernel):
+            raise triton.runtime.errors.OutOfResources(300000, 232448, "shared memory")
+
+        kernel, device = unittest.mock.Mock(), unittest.mock.Mock()
+        kernel.name = "product"
+        device.active.utils.get_device_properties.return_value = {"multiprocessor_count": 132}
+        with unittest.mock.patch.object(programs, "driver", device):
+            choice = programs.Choice(kernel, compile)
+        place = ("stream", "function", "packed")
+        choice(132, 1, 1, *place)
+        with self.assertWarnsRegex(triton_llopt.FallbackWarning, "'product' compute one program each"):
+            choice(133, 1, 1, *place)
+        choice(1, 500, 2, *place)
+        self.assertEqual(kernel._run.call_count, 3)
+
+    def test_choices_are_checked(self):
+        with self.assertRaisesRegex(ValueError, "persistent is one of False, True, auto"):
+            triton_llopt.enable("ttir", persistent="some")
 
 
 class Splitting(Switched):

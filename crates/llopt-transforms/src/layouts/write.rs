@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::meaning::facts::Control;
-use llopt_dialects::tables::types::{RankedTensor, TensorDesc, context_of};
+use llopt_dialects::tables::types::{RankedTensor, context_of};
 use llopt_dialects::ttg::ConvertLayoutOp;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, Walk, attr};
 use melior::ir::r#type::FunctionType;
@@ -162,13 +162,7 @@ pub(crate) fn retype_function(function: OperationRef<'_, '_>) {
             results = Some(operation.operand_types().collect());
         }
     });
-    let has_layout =
-        |r#type: &Type| RankedTensor::of(*r#type).is_some() || TensorDesc::of(*r#type).is_some();
-    let tensors = |types: &[Type]| types.iter().any(has_layout);
     let results = results.unwrap_or_default();
-    if tensors(&arguments) || tensors(&results) {
-        let context = function.ctx();
-        let r#type = FunctionType::new(context, &arguments, &results);
-        function.set_attr("function_type", attr::r#type(r#type.into()));
-    }
+    let r#type = FunctionType::new(function.ctx(), &arguments, &results);
+    function.set_attr("function_type", attr::r#type(r#type.into()));
 }
