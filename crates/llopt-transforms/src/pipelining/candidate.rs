@@ -6,6 +6,7 @@ use llopt_dialects::tables::types::{Pointer, element_or_self};
 use llopt_mlir::ir::OperationExt;
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
+use llopt_target::Feature;
 use melior::ir::{OperationRef, ValueLike};
 
 use super::account::{LoopAccount, Pipelined, place};
@@ -129,6 +130,13 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         live + REGISTERS_BESIDE
     }
 
+    /// Whether what is loaded to registers may be stored an iteration later. Where the last iterations have a loop of their
+    /// own, all operations are in the first stage or in the last.
+    fn may_hold(&self, plans: &Plans) -> bool {
+        plans.target().has(Feature::PredicatedAccess)
+            && self.loads.iter().any(|load| !load.is_copied())
+    }
+
     /// Pipelines the loop, in as many stages as are wanted if they fit.
     ///
     /// # Errors
@@ -167,6 +175,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         let end = last_iterations::end(of, &self.loads, self.warps, plans);
         let design = Design {
             end,
+            held: depth.stages > 2 && self.may_hold(plans),
             of,
             loads: self.loads,
             running: self.running,

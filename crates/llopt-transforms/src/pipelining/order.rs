@@ -4,9 +4,25 @@
 //! before products; products and all other operations; and the remaining operations that run ahead. Waits and reads
 //! have a place of their own if something else can be issued while the first product waits for the data: copies, or
 //! the product of the iteration before.
+//!
+//! # Held registers
+//!
+//! What is loaded to registers and stored in the same iteration makes threads wait for memory in between. Where products
+//! take no time of a thread, nothing hides that latency. So with three stages or more, registers are loaded last and
+//! stored at the end of the next iteration, one stage later:
+//!
+//! ```text
+//!   load registers of i + 2             wait for copies; fence
+//!   wait for copies; fence              product of i
+//!   product of i                        store registers of i + 1
+//!   store registers of i + 2            load registers of i + 2
+//! ```
+//!
+//! Then data are loaded into the registers that were stored, so no more of them are needed. A fence that comes between a
+//! load and its store would wait for it, but is behind the stores of the iteration before anyway.
 
 use llopt_dialects::ttg::{AsyncWaitOp, LocalStoreOp};
-use llopt_mlir::ir::OperationExt;
+use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Value};
 
@@ -77,6 +93,15 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         let copied = Slice::of(of, operands_of(&copies), &users).ok()?;
         let all = of.operations();
         let product = all.iter().copied().find(|operation| is_product(*operation));
+        let stores: Vec<OperationRef> = self
+            .ahead
+            .iter()
+            .copied()
+            .filter_map(LocalStoreOp::of)
+            .filter(|_| design.held)
+            .flat_map(|store| [Some(store.operation()), ValueExt::defining_op(store.dst())])
+            .flatten()
+            .collect();
         let computes_factor = design.running.iter().any(|running| running.computes_factor);
         let reads_first = design.early || computes_factor;
         let is_read = |operation: &OperationRef<'c, 'a>| {
@@ -95,9 +120,11 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
                 own.contains(operation) || slice.operations.contains(operation)
             };
             match () {
+                () if design.held && self.first.contains(operation) => (6, 0),
                 () if is_in(&self.first, &before) => (0, 0),
                 () if is_wait(operation) => (1, last),
                 () if is_in(&copies, &copied) => (3, 0),
+                () if stores.contains(operation) => (5, 1),
                 () if is_in(&self.ahead, &slice) => (5, 0),
                 () if is_read(operation) => (2, last),
                 () => (4, last),

@@ -222,7 +222,8 @@ pub(crate) fn store<'ctx>(
         count: words.count * access.instructions,
         ..words
     };
-    let data = storage::as_words(lowering.e, lowering.hooks(), all, &values);
+    let mut data = storage::as_words(lowering.e, lowering.hooks(), all, &values);
+    turn(lowering, access, &mut data);
     let has_pairs = lowering.hooks().target().has(Feature::LdsPairs);
     let order = match has_pairs && words.bytes() * 8 <= PAIRED_BITS {
         true => addresses.in_pairs(access.instructions),
@@ -253,6 +254,30 @@ pub(crate) fn store<'ctx>(
         }
     }
     Ok(())
+}
+
+/// Exchanges the data of pairs of instructions in the lanes that store in another order ([`SharedAccess::turned`]).
+fn turn<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    access: &SharedAccess,
+    data: &mut [V<'ctx>],
+) {
+    let e = lowering.e;
+    let count = data.len() / access.instructions.max(1) as usize;
+    for (bit, lanes) in access.turns.iter().enumerate() {
+        if *lanes == 0 {
+            continue;
+        }
+        let is_other = lowering.parity(*lanes, 0, 0);
+        for first in (0..access.instructions as usize).filter(|number| number >> bit & 1 == 0) {
+            let second = first | 1 << bit;
+            for word in 0..count {
+                let (one, other) = (data[first * count + word], data[second * count + word]);
+                data[first * count + word] = e.select(is_other, other, one);
+                data[second * count + word] = e.select(is_other, one, other);
+            }
+        }
+    }
 }
 
 /// Loads registers.
