@@ -19,7 +19,7 @@
 //! | loads, stores, atomics | [`global_access`], [`atomic`] |
 //! | buffers in shared memory | [`buffer`]: how large they are |
 //! | accesses to shared memory | [`shared_access`] |
-//! | `ttng.warp_group_dot` | [`group_operand`]: how operands in shared memory are read; [`turns`]: products that follow one another step by step |
+//! | `ttng.warp_group_dot` | [`group_operand`]: how operands in shared memory are read |
 //! | asynchronous copies | [`copy_sectors`] |
 //! | loads issued iterations ahead | [`ring`]: the layout of their buffers |
 //! | copies that hardware counts | [`copy_count`], [`lane_order`] |
@@ -59,7 +59,6 @@ pub mod schedule;
 pub mod scratch;
 pub mod shared_access;
 pub mod tensor;
-pub mod turns;
 pub mod types;
 pub mod upcast;
 pub mod warp_parts;

@@ -11,6 +11,5 @@ pub(crate) mod late_values;
 pub(crate) mod library_search;
 pub mod machine;
 pub mod optimize;
-pub(crate) mod moved_behind;
 pub(crate) mod parts_where_taken;
 pub(crate) mod recurrences;

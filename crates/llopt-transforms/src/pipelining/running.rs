@@ -1,15 +1,14 @@
 //! Products that run on into the next iteration, and the waits for them.
 
 use llopt_dialects::tables::types::MemDesc;
-use llopt_dialects::ttg::LocalAllocOp;
+use llopt_dialects::ttg::{LocalAllocOp, LocalLoadOp};
 use llopt_dialects::ttng::{WarpGroupDotOp, WarpGroupDotWaitOp};
-use llopt_mlir::ir::{OperationExt, ValueExt, attr};
+use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
-use llopt_plan::turns::IN_TURN;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::loads::{Load, Reads};
-use super::slice::ancestor;
+use super::slice::{ancestor, maker};
 use crate::loops::view::For;
 
 /// A product that runs on into the next iteration.
@@ -21,8 +20,8 @@ pub(super) struct Running<'c, 'a> {
     /// The product of the next iteration during which it still runs, and after whose issue it is waited for; `None`
     /// if that is the product itself, which adds to the same accumulator.
     pub(super) beside: Option<WarpGroupDotOp<'c, 'a>>,
-    /// Whether its first factor is computed in registers from loaded data: then each step along k of the next iteration's
-    /// product waits for the same step of this one before its part of the factor is computed ([`IN_TURN`]).
+    /// Whether its first factor is computed in registers from loaded data: then it is waited for after the data for
+    /// the next iteration have been read, and before the factor is computed.
     pub(super) computes_factor: bool,
 }
 
@@ -31,8 +30,8 @@ pub(super) struct Running<'c, 'a> {
 ///
 /// - If all products of a loop add to accumulators that have no other use in the loop, each overlaps with its
 ///   successor.
-/// - The only product of a loop, with a first factor that is computed in registers, overlaps with its successor step by
-///   step: the registers of each step are free when the same step is complete.
+/// - The only product of a loop, with a first factor that is computed in registers, overlaps with the part of the
+///   next iteration before that computation: the wait for copies, and the reads of their data.
 /// - Otherwise, if the result is needed in the next iteration only after another product is waited for (the
 ///   accumulator of attention, which is scaled when the scores are known), it overlaps with that product.
 pub(super) fn running<'c: 'a, 'a>(
@@ -162,14 +161,13 @@ pub(super) fn keep_running<'c: 'a, 'a>(
     for running in running {
         running.product.set_is_async(true);
         let sum = of.carried()[running.index];
-        if running.computes_factor {
-            let operation = running.product.operation();
-            operation.set_attr(IN_TURN, attr::unit(operation.ctx()));
+        match running.beside {
+            Some(beside) => rewriter.set_after(beside.operation()),
+            None if running.computes_factor => {
+                rewriter.set_before(first_computed(of, running.product))
+            }
+            None => continue,
         }
-        let Some(beside) = running.beside else {
-            continue;
-        };
-        rewriter.set_after(beside.operation());
         let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
         let complete = rewriter.insert(complete);
         sum.replace_uses_except(complete.result_value(0)?, &[complete]);
@@ -177,7 +175,7 @@ pub(super) fn keep_running<'c: 'a, 'a>(
     }
     let alone: Vec<WarpGroupDotOp> = running
         .iter()
-        .filter(|running| running.beside.is_none())
+        .filter(|running| running.beside.is_none() && !running.computes_factor)
         .map(|running| running.product)
         .collect();
     if let Some(last) = alone.last() {
@@ -198,4 +196,29 @@ pub(super) fn keep_running<'c: 'a, 'a>(
         behind = Some(wait);
     }
     Some(behind)
+}
+
+/// The first operation of a body that computes the first factor of a product from the data read for it, or the
+/// product.
+fn first_computed<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    product: WarpGroupDotOp<'c, 'a>,
+) -> OperationRef<'c, 'a> {
+    let mut first = product.operation();
+    let mut open = vec![product.a()];
+    let mut seen = Vec::new();
+    while let Some(value) = open.pop() {
+        let Some(operation) = maker(of, value).filter(|op| LocalLoadOp::of(*op).is_none()) else {
+            continue;
+        };
+        if seen.contains(&operation) {
+            continue;
+        }
+        seen.push(operation);
+        if operation.is_before(first) {
+            first = operation;
+        }
+        open.extend(operation.operand_values());
+    }
+    first
 }

@@ -7,8 +7,7 @@ use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Linkage;
 use inkwell::types::{AsTypeRef, BasicMetadataTypeEnum, BasicType, BasicTypeEnum, FunctionType};
 use inkwell::values::{
-    BasicMetadataValueEnum, BasicValue, CallSiteValue, FunctionValue, InstructionValue, PhiValue,
-    PointerValue,
+    BasicMetadataValueEnum, BasicValue, CallSiteValue, FunctionValue, PhiValue, PointerValue,
 };
 
 use crate::llvm::c_api;
@@ -343,22 +342,6 @@ impl<'ctx> Emitter<'ctx> {
         self.block()
             .get_parent()
             .expect("bug in llopt: blocks belong to functions")
-    }
-
-    /// Moves an instruction to the end of the block that instructions are appended to; it keeps its location.
-    pub fn move_to_end(&self, instruction: InstructionValue<'ctx>) {
-        let (end, own) = (self.block(), self.builder.get_current_debug_location());
-        self.builder.position_before(&instruction);
-        let location = self.builder.get_current_debug_location();
-        instruction.remove_from_basic_block();
-        self.builder.position_at_end(end);
-        let locate = |location| match location {
-            Some(location) => self.builder.set_current_debug_location(location),
-            None => self.builder.unset_current_debug_location(),
-        };
-        locate(location);
-        self.builder.insert_instruction(&instruction, None);
-        locate(own);
     }
 
     /// Continues at the end of `block`.

@@ -19,17 +19,15 @@ use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_plan::element::{Element, Float8};
 use llopt_plan::group_operand::DEPTH_BYTES;
 use llopt_plan::tensor::{TensorType, ValueType};
-use llopt_plan::turns::IN_TURN;
 use llopt_target::Feature;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::llvm::emitter::{Emitter, V};
-use crate::llvm::moved_behind::Computation;
 use crate::ops::matrix::warp_group_fragments::Repetitions;
 use crate::ops::matrix::warp_group_operands::Sources;
-use crate::targets::hooks::{Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, WarpGroupHooks};
+use crate::targets::hooks::{Adds, GroupProduct, GroupStep, GroupTypes, WarpGroupHooks};
 use crate::values::element::LlvmType;
-use crate::values::{registers, words};
+use crate::values::words;
 use crate::walk::function::{FunctionLowering, Lowered};
 
 /// The name of an operand's element in the instruction set.
@@ -114,12 +112,6 @@ pub(crate) fn wait<'ctx>(
     let operation = op.operation();
     let hooks = hooks_of(lowering, operation)?;
     let pending = u32::try_from(op.pendings()).unwrap_or(0);
-    if pending == 1 && follows_in_turn(op) {
-        for (index, input) in op.inputs().into_iter().enumerate() {
-            lowering.bind_result_at(operation, index, lowering.registers(input));
-        }
-        return Ok(());
-    }
     // All registers of all tensors at once: their contents are defined from the wait on.
     let mut all = Vec::new();
     let mut tensors = Vec::new();
@@ -146,13 +138,6 @@ pub(crate) fn wait<'ctx>(
         lowering.bind_result_at(operation, index, registers);
     }
     Ok(())
-}
-
-/// Whether a wait that leaves one product running comes after one that has waited for all others itself.
-fn follows_in_turn(op: ttng::WarpGroupDotWaitOp<'_, '_>) -> bool {
-    let mut before = std::iter::successors(op.operation().previous_op(), |op| op.previous_op());
-    let youngest = before.find_map(ttng::WarpGroupDotOp::of);
-    youngest.is_some_and(|product| product.is_async() && product.operation().attr(IN_TURN).is_some())
 }
 
 /// `ttng.warp_group_dot`.
@@ -227,9 +212,8 @@ pub(crate) fn dot<'ctx>(
                 }
             }
         }
-        let in_turn = operation.attr(IN_TURN).is_some();
-        match operands.has_first_in_registers() && (is_read(op.a()) || in_turn) {
-            true => multiply_in_steps(lowering.e, hooks, product, in_turn),
+        match operands.has_first_in_registers() && is_read(op.a()) {
+            true => multiply_in_steps(lowering.e, hooks, product),
             false => hooks.multiply(lowering.e, &product),
         }
     };
@@ -273,47 +257,25 @@ fn add_chunks<'ctx>(
 }
 
 /// A product whose first operand is computed in registers: each step along k has its own fence. The first step begins
-/// when its registers are computed, and those of the others are computed while it runs. If products follow one another
-/// `in_turn`, each step is also a group of its own, and what computes its registers comes behind the wait for the same
-/// step of the product before ([`llopt_plan::turns`]).
+/// when its registers are computed, and those of the others are computed while it runs.
 fn multiply_in_steps<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn WarpGroupHooks,
     product: GroupProduct<'ctx>,
-    in_turn: bool,
 ) -> Vec<V<'ctx>> {
     let tiles = product.results.len();
     let depth = product.steps.len() / tiles.max(1);
-    if depth < 2 && !in_turn {
+    if depth < 2 {
         return hooks.multiply(e, &product);
     }
-    let words = |steps: &[GroupStep<'ctx>]| -> Vec<V<'ctx>> {
-        let first = steps.iter().map(|step| match &step.first {
-            FirstOperand::Registers(words) => words.as_slice(),
-            FirstOperand::Memory(_) => &[],
-        });
-        first.flatten().copied().collect()
-    };
-    let mut computation = in_turn.then(|| Computation::of(e, &words(&product.steps)));
     let mut results = product.results.clone();
     for step in 0..depth {
         let along_k = product.steps.iter().skip(step).step_by(depth);
-        let mut steps: Vec<GroupStep<'ctx>> = along_k.cloned().collect();
-        if let Some(computation) = &mut computation {
-            let behind = computation.move_behind(e, &words(&steps), |starts| {
-                wait_for(e, hooks, depth as u32 - 1, starts)
-            });
-            let mut behind = behind.into_iter();
-            for step in &mut steps {
-                if let FirstOperand::Registers(words) = &mut step.first {
-                    *words = behind.by_ref().take(words.len()).collect();
-                }
-            }
-        }
+        let steps: Vec<GroupStep<'ctx>> = along_k.cloned().collect();
         let part = GroupProduct {
             results,
             steps,
-            ends: in_turn || step + 1 == depth,
+            ends: step + 1 == depth,
             waits: product.waits && step + 1 == depth,
             ..product.clone()
         };
@@ -322,24 +284,6 @@ fn multiply_in_steps<'ctx>(
         results = sums.map(|sum| Some(sum.to_vec())).collect();
     }
     results.into_iter().flatten().flatten().collect()
-}
-
-/// Waits until at most so many groups are outstanding, and passes values of any size on.
-fn wait_for<'ctx>(
-    e: &Emitter<'ctx>,
-    hooks: &dyn WarpGroupHooks,
-    pending: u32,
-    values: &[V<'ctx>],
-) -> Vec<V<'ctx>> {
-    let taken: Vec<Vec<V<'ctx>>> = values.iter().map(|value| registers::occupied(e, *value)).collect();
-    let passed = hooks.wait(e, pending, &taken.concat());
-    let mut rest = passed.as_slice();
-    let mut put_together = |(value, taken): (&V<'ctx>, &Vec<V<'ctx>>)| {
-        let (own, others) = rest.split_at(taken.len());
-        rest = others;
-        registers::in_place_of(e, *value, own)
-    };
-    values.iter().zip(&taken).map(&mut put_together).collect()
 }
 
 /// The extent along k, from the second operand.
