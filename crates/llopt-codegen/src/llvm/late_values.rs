@@ -292,7 +292,8 @@ fn nodes<'ctx>(
     (nodes, outside.values().sum())
 }
 
-fn operands<'ctx>(
+/// The values that an instruction takes.
+pub(super) fn operands<'ctx>(
     instruction: InstructionValue<'ctx>,
 ) -> impl Iterator<Item = BasicValueEnum<'ctx>> {
     let operands = instruction.get_operands().flatten();
@@ -300,7 +301,7 @@ fn operands<'ctx>(
 }
 
 /// Whether an instruction only computes from its operands, in each lane by itself.
-fn only_computes(instruction: InstructionValue<'_>) -> bool {
+pub(super) fn only_computes(instruction: InstructionValue<'_>) -> bool {
     use InstructionOpcode as Op;
     match instruction.get_opcode() {
         Op::Add | Op::Sub | Op::Mul | Op::FAdd | Op::FSub | Op::FMul | Op::FNeg => true,
@@ -370,7 +371,7 @@ fn bits(of: AnyTypeEnum<'_>) -> Option<u32> {
 }
 
 /// Registers of 32 bits that a value of a type takes in a lane. A boolean takes a bit of a scalar register.
-fn words(of: AnyTypeEnum<'_>) -> u32 {
+pub(super) fn words(of: AnyTypeEnum<'_>) -> u32 {
     match bits(of) {
         None | Some(1) => 0,
         Some(bits) => bits.div_ceil(u32::BITS),

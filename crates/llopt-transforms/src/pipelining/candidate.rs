@@ -10,7 +10,7 @@ use llopt_target::Feature;
 use melior::ir::{OperationRef, ValueLike};
 
 use super::account::{LoopAccount, Pipelined, place};
-use super::design::Design;
+use super::design::{Design, Storing};
 use super::graph::Scheduled;
 use super::loads::{self, Load};
 use super::rewrite::rewrite;
@@ -20,9 +20,13 @@ use super::stores::{may_meet, parameter, stored_to};
 use super::{depth, last_iterations, overlap, ring};
 use crate::allocation::FunctionBuffers;
 use crate::axis::AxisAnalysis;
-use crate::loops::unroll::STAGES;
+use crate::loops::unroll::{STAGES, unroll};
 use crate::loops::view::For;
 
+/// The iterations of which a thread holds the data at a time, where it loads new ones before it stores those before.
+const HELD: u32 = 2;
+/// Registers of a thread for addresses that accesses share, and counters.
+const ADDRESSES: u32 = 40;
 /// Registers of a thread in addition to the carried values.
 const REGISTERS_BESIDE: u32 = 64;
 
@@ -130,11 +134,23 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         live + REGISTERS_BESIDE
     }
 
-    /// Whether what is loaded to registers may be stored an iteration later. Where the last iterations have a loop of their
-    /// own, all operations are in the first stage or in the last.
-    fn may_hold(&self, plans: &Plans) -> bool {
-        plans.target().has(Feature::PredicatedAccess)
-            && self.loads.iter().any(|load| !load.is_copied())
+    /// Where data that are loaded to registers are stored, in so many stages. Where the last iterations have a loop of their
+    /// own, all operations are in the first stage or in the last. Where threads compute or multiply, their work comes between
+    /// the store of one iteration and that of the next; elsewhere they have nothing to do meanwhile but to wait.
+    fn storing(&self, stages: u32, facts: &AxisAnalysis, plans: &Plans) -> Storing {
+        let through_registers = || self.loads.iter().filter(|load| !load.is_copied());
+        let target = plans.target();
+        let may_wait = target.has(Feature::PredicatedAccess) && stages > 2;
+        if !may_wait || through_registers().next().is_none() {
+            return Storing::AtOnce;
+        }
+        let is_idle = !self.running.is_empty()
+            && self.running.iter().all(|running| !running.computes_factor);
+        let both = through_registers().map(|load| load.registers(facts, plans) + load.words(plans));
+        match is_idle && fit_beside(self.of, both.sum::<u32>() + ADDRESSES, self.warps, plans) {
+            true => Storing::BesideNext,
+            false => Storing::BeforeNext,
+        }
     }
 
     /// Pipelines the loop, in as many stages as are wanted if they fit.
@@ -145,6 +161,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         self,
         wanted: u32,
         scheduled: &Scheduled,
+        facts: &AxisAnalysis,
         plans: &Plans,
     ) -> Result<Pipelined, String> {
         let (of, target) = (self.of, plans.target());
@@ -172,10 +189,11 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
                 per_slot * (1 + u64::from(!self.running.is_empty()))
             ));
         };
+        let storing = self.storing(depth.stages, facts, plans);
         let end = last_iterations::end(of, &self.loads, self.warps, plans);
         let design = Design {
             end,
-            held: depth.stages > 2 && self.may_hold(plans),
+            storing,
             of,
             loads: self.loads,
             running: self.running,
@@ -201,6 +219,11 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         let new = new.ok_or("a value would be used before it is there")?;
         if self.overlaps {
             overlap::run_until_read(&mut rewriter, new, self.warps, plans);
+        }
+        if storing == Storing::BesideNext {
+            // What two iterations load is in different registers. A loop of one iteration would copy from one to the other,
+            // and wait for the loads.
+            unroll(&mut rewriter, new, HELD);
         }
         Ok(pipelined)
     }

@@ -5,28 +5,31 @@
 //! have a place of their own if something else can be issued while the first product waits for the data: copies, or
 //! the product of the iteration before.
 //!
-//! # Held registers
+//! # Data in registers
 //!
 //! What is loaded to registers and stored in the same iteration makes threads wait for memory in between. Where products
-//! take no time of a thread, nothing hides that latency. So with three stages or more, registers are loaded last and
-//! stored at the end of the next iteration, one stage later:
+//! take no time of a thread, nothing hides that latency. So with three stages or more data are stored in the next
+//! iteration, one stage later ([`Storing`]):
 //!
 //! ```text
-//!   load registers of i + 2             wait for copies; fence
-//!   wait for copies; fence              product of i
-//!   product of i                        store registers of i + 1
-//!   store registers of i + 2            load registers of i + 2
+//!   at once                   beside the next ones      before the next ones
+//!
+//!   load i + 2                wait for copies; fence    wait for copies; fence
+//!   wait for copies; fence    product of i              product of i
+//!   product of i              load i + 2                wait for the product of i - 1
+//!   wait for … i - 1          wait for … i - 1          store i + 1
+//!   store i + 2               store i + 1               load i + 2
 //! ```
 //!
-//! Then data are loaded into the registers that were stored, so no more of them are needed. A fence that comes between a
-//! load and its store would wait for it, but is behind the stores of the iteration before anyway.
+//! Loads come behind the fence, which would wait for them. Beside the stores of what was loaded before they have a whole
+//! iteration; where registers do not suffice for both, they come after the stores, into the same registers.
 
 use llopt_dialects::ttg::{AsyncWaitOp, LocalStoreOp};
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Value};
 
-use super::design::Design;
+use super::design::{Design, Storing};
 use super::guard::guard;
 use super::slice::Slice;
 use super::waits::{self, Event};
@@ -98,10 +101,23 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
             .iter()
             .copied()
             .filter_map(LocalStoreOp::of)
-            .filter(|_| design.held)
+            .filter(|_| design.storing != Storing::AtOnce)
             .flat_map(|store| [Some(store.operation()), ValueExt::defining_op(store.dst())])
             .flatten()
             .collect();
+        let last_product = all
+            .iter()
+            .rev()
+            .copied()
+            .find(|operation| is_product(*operation));
+        let is_behind = |operation: &OperationRef<'c, 'a>| {
+            last_product.is_some_and(|product| product.is_before(*operation))
+        };
+        let loads_at = match design.storing {
+            Storing::AtOnce => 0,
+            Storing::BesideNext => 5,
+            Storing::BeforeNext => 8,
+        };
         let computes_factor = design.running.iter().any(|running| running.computes_factor);
         let reads_first = design.early || computes_factor;
         let is_read = |operation: &OperationRef<'c, 'a>| {
@@ -120,13 +136,14 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
                 own.contains(operation) || slice.operations.contains(operation)
             };
             match () {
-                () if design.held && self.first.contains(operation) => (6, 0),
-                () if is_in(&self.first, &before) => (0, 0),
+                () if self.first.contains(operation) => (loads_at, 0),
+                () if before.operations.contains(operation) => (0, 0),
                 () if is_wait(operation) => (1, last),
                 () if is_in(&copies, &copied) => (3, 0),
-                () if stores.contains(operation) => (5, 1),
-                () if is_in(&self.ahead, &slice) => (5, 0),
+                () if stores.contains(operation) => (7, 1),
+                () if is_in(&self.ahead, &slice) => (7, 0),
                 () if is_read(operation) => (2, last),
+                () if is_behind(operation) => (6, last),
                 () => (4, last),
             }
         };
