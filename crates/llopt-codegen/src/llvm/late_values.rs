@@ -292,8 +292,7 @@ fn nodes<'ctx>(
     (nodes, outside.values().sum())
 }
 
-/// The values that an instruction takes.
-pub(super) fn operands<'ctx>(
+fn operands<'ctx>(
     instruction: InstructionValue<'ctx>,
 ) -> impl Iterator<Item = BasicValueEnum<'ctx>> {
     let operands = instruction.get_operands().flatten();
@@ -301,7 +300,7 @@ pub(super) fn operands<'ctx>(
 }
 
 /// Whether an instruction only computes from its operands, in each lane by itself.
-pub(super) fn only_computes(instruction: InstructionValue<'_>) -> bool {
+fn only_computes(instruction: InstructionValue<'_>) -> bool {
     use InstructionOpcode as Op;
     match instruction.get_opcode() {
         Op::Add | Op::Sub | Op::Mul | Op::FAdd | Op::FSub | Op::FMul | Op::FNeg => true,
@@ -371,7 +370,7 @@ fn bits(of: AnyTypeEnum<'_>) -> Option<u32> {
 }
 
 /// Registers of 32 bits that a value of a type takes in a lane. A boolean takes a bit of a scalar register.
-pub(super) fn words(of: AnyTypeEnum<'_>) -> u32 {
+fn words(of: AnyTypeEnum<'_>) -> u32 {
     match bits(of) {
         None | Some(1) => 0,
         Some(bits) => bits.div_ceil(u32::BITS),

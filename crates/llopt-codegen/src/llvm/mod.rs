@@ -2,7 +2,6 @@
 
 pub(crate) mod addresses;
 pub(crate) mod c_api;
-pub(crate) mod carried_loads;
 pub mod device_library;
 pub mod diagnostics;
 pub mod emit;

@@ -3,8 +3,7 @@
 //! Before: the device libraries are linked in ([`crate::llvm::device_library`]), and words that loops carry are split
 //! in the blocks that use their parts (`parts_where_taken`). After: addresses of one array are split into a common
 //! base and constant offsets, and the target's back end decides where these go (`BackEnd::after_optimization`); and
-//! values are computed late where they do not fit into registers (`late_values`), or an assembler that follows decides
-//! what fits, and is given loops that let go of data before they load the next ones (`carried_loads`).
+//! values are computed late where they do not fit into registers (`late_values`).
 //!
 //! LLVM's own pipelines are designed for C++ programs. `default<O3>` has a hundred passes, most of which handle
 //! things that lowered tile code never has: exceptions, coroutines, profiles, virtual calls, copies of memory, tail
@@ -30,7 +29,7 @@ use llopt_target::{Feature, Target};
 
 use crate::error::CodegenError;
 use crate::llvm::instructions::{any, change_all};
-use crate::llvm::{addresses, carried_loads, late_values, parts_where_taken};
+use crate::llvm::{addresses, late_values, parts_where_taken};
 use crate::targets::back_end::{VendorPasses, back_end};
 
 /// Optimises `module`, into which the device libraries are linked already.
@@ -68,8 +67,6 @@ pub fn optimize(
     }
     if target.llvm_allocates_registers() {
         late_values::bring_down(module, target, |function| back_end.threads(function));
-    } else {
-        carried_loads::let_go_of_data(module);
     }
     Ok(())
 }

@@ -20,11 +20,9 @@ use super::stores::{may_meet, parameter, stored_to};
 use super::{depth, last_iterations, overlap, ring};
 use crate::allocation::FunctionBuffers;
 use crate::axis::AxisAnalysis;
-use crate::loops::unroll::{STAGES, unroll};
+use crate::loops::unroll::STAGES;
 use crate::loops::view::For;
 
-/// The iterations of which a thread holds the data at a time, where it loads new ones before it stores those before.
-const HELD: u32 = 2;
 /// Registers of a thread for addresses that accesses share, and counters.
 const ADDRESSES: u32 = 40;
 /// Registers of a thread in addition to the carried values.
@@ -135,19 +133,17 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
     }
 
     /// Where data that are loaded to registers are stored, in so many stages. Where the last iterations have a loop of their
-    /// own, all operations are in the first stage or in the last. Where threads compute or multiply, their work comes between
-    /// the store of one iteration and that of the next; elsewhere they have nothing to do meanwhile but to wait.
+    /// own, all operations are in the first stage or in the last. A factor that is computed in registers while products
+    /// run takes the time of the loads.
     fn storing(&self, stages: u32, facts: &AxisAnalysis, plans: &Plans) -> Storing {
         let through_registers = || self.loads.iter().filter(|load| !load.is_copied());
-        let target = plans.target();
-        let may_wait = target.has(Feature::PredicatedAccess) && stages > 2;
-        if !may_wait || through_registers().next().is_none() {
+        let may_wait = plans.target().has(Feature::PredicatedAccess) && stages > 2;
+        let computes = self.running.iter().any(|running| running.computes_factor);
+        if !may_wait || computes || through_registers().next().is_none() {
             return Storing::AtOnce;
         }
-        let is_idle = !self.running.is_empty()
-            && self.running.iter().all(|running| !running.computes_factor);
         let both = through_registers().map(|load| load.registers(facts, plans) + load.words(plans));
-        match is_idle && fit_beside(self.of, both.sum::<u32>() + ADDRESSES, self.warps, plans) {
+        match fit_beside(self.of, both.sum::<u32>() + ADDRESSES, self.warps, plans) {
             true => Storing::BesideNext,
             false => Storing::BeforeNext,
         }
@@ -219,11 +215,6 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         let new = new.ok_or("a value would be used before it is there")?;
         if self.overlaps {
             overlap::run_until_read(&mut rewriter, new, self.warps, plans);
-        }
-        if storing == Storing::BesideNext {
-            // What two iterations load is in different registers. A loop of one iteration would copy from one to the other,
-            // and wait for the loads.
-            unroll(&mut rewriter, new, HELD);
         }
         Ok(pipelined)
     }
