@@ -205,6 +205,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             bytes: per_slot * u64::from(slots),
             copies,
             through_registers: design.loads.len() as u32 - copies,
+            held: storing == Storing::BesideNext,
             running: design.running.len() as u32,
             ..Pipelined::of(scheduled, wanted)
         };

@@ -14,6 +14,7 @@ use llopt_target::Feature;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::{Emitter, V};
+use crate::ops::memory::turns::turn;
 use crate::targets::hooks::{Hooks, MatrixAccess, WarpCopies, Words};
 use crate::values::storage;
 use crate::walk::function::{FunctionLowering, Lowered};
@@ -254,30 +255,6 @@ pub(crate) fn store<'ctx>(
         }
     }
     Ok(())
-}
-
-/// Exchanges the data of pairs of instructions in the lanes that store in another order ([`SharedAccess::turned`]).
-fn turn<'ctx>(
-    lowering: &FunctionLowering<'_, 'ctx>,
-    access: &SharedAccess,
-    data: &mut [V<'ctx>],
-) {
-    let e = lowering.e;
-    let count = data.len() / access.instructions.max(1) as usize;
-    for (bit, lanes) in access.turns.iter().enumerate() {
-        if *lanes == 0 {
-            continue;
-        }
-        let is_other = lowering.parity(*lanes, 0, 0);
-        for first in (0..access.instructions as usize).filter(|number| number >> bit & 1 == 0) {
-            let second = first | 1 << bit;
-            for word in 0..count {
-                let (one, other) = (data[first * count + word], data[second * count + word]);
-                data[first * count + word] = e.select(is_other, other, one);
-                data[second * count + word] = e.select(is_other, one, other);
-            }
-        }
-    }
 }
 
 /// Loads registers.
