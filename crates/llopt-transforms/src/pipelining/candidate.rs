@@ -10,7 +10,7 @@ use llopt_target::Feature;
 use melior::ir::{OperationRef, ValueLike};
 
 use super::account::{LoopAccount, Pipelined, place};
-use super::design::{Design, Storing};
+use super::design::Design;
 use super::graph::Scheduled;
 use super::loads::{self, Load};
 use super::rewrite::rewrite;
@@ -132,21 +132,19 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         live + REGISTERS_BESIDE
     }
 
-    /// Where data that are loaded to registers are stored, in so many stages. Where the last iterations have a loop of their
-    /// own, all operations are in the first stage or in the last. A factor that is computed in registers while products
-    /// run takes the time of the loads.
-    fn storing(&self, stages: u32, facts: &AxisAnalysis, plans: &Plans) -> Storing {
-        let through_registers = || self.loads.iter().filter(|load| !load.is_copied());
-        let may_wait = plans.target().has(Feature::PredicatedAccess) && stages > 2;
+    /// Whether what is loaded to registers is held there for an iteration of so many stages: if a thread has registers for
+    /// the data of two iterations. Where the last iterations have a loop of their own, all operations are in the first stage
+    /// or in the last. A factor that is computed in registers while products run takes the time of the loads.
+    fn holds(&self, stages: u32, facts: &AxisAnalysis, plans: &Plans) -> bool {
+        let through_registers = self.loads.iter().filter(|load| !load.is_copied());
+        let both = through_registers.map(|load| load.registers(facts, plans) + load.words(plans));
+        let both: u32 = both.sum();
         let computes = self.running.iter().any(|running| running.computes_factor);
-        if !may_wait || computes || through_registers().next().is_none() {
-            return Storing::AtOnce;
-        }
-        let both = through_registers().map(|load| load.registers(facts, plans) + load.words(plans));
-        match fit_beside(self.of, both.sum::<u32>() + ADDRESSES, self.warps, plans) {
-            true => Storing::BesideNext,
-            false => Storing::BeforeNext,
-        }
+        plans.target().has(Feature::PredicatedAccess)
+            && stages > 2
+            && both > 0
+            && !computes
+            && fit_beside(self.of, both + ADDRESSES, self.warps, plans)
     }
 
     /// Pipelines the loop, in as many stages as are wanted if they fit.
@@ -185,11 +183,11 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
                 per_slot * (1 + u64::from(!self.running.is_empty()))
             ));
         };
-        let storing = self.storing(depth.stages, facts, plans);
+        let held = self.holds(depth.stages, facts, plans);
         let end = last_iterations::end(of, &self.loads, self.warps, plans);
         let design = Design {
             end,
-            storing,
+            held,
             of,
             loads: self.loads,
             running: self.running,
@@ -205,7 +203,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             bytes: per_slot * u64::from(slots),
             copies,
             through_registers: design.loads.len() as u32 - copies,
-            held: storing == Storing::BesideNext,
+            held,
             running: design.running.len() as u32,
             ..Pipelined::of(scheduled, wanted)
         };

@@ -5,17 +5,6 @@ use super::running::Running;
 use crate::loops::pipeline::End;
 use crate::loops::view::For;
 
-/// Where data that are loaded to registers are stored to their buffers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Storing {
-    /// At the end of the iteration that loads them.
-    AtOnce,
-    /// In the next iteration, before the data for the one after it are loaded to the same registers.
-    BeforeNext,
-    /// In the next iteration, after the data for the one after it are loaded: registers hold both.
-    BesideNext,
-}
-
 /// The design of a pipelined loop.
 pub(super) struct Design<'c, 'a> {
     pub(super) of: For<'c, 'a>,
@@ -27,8 +16,8 @@ pub(super) struct Design<'c, 'a> {
     pub(super) stages: usize,
     /// Whether copies come before the products of an iteration ([`super::depth`]).
     pub(super) early: bool,
-    /// Where what is loaded to registers is stored.
-    pub(super) storing: Storing,
+    /// Whether what is loaded to registers is held there for an iteration ([`super::order`]).
+    pub(super) held: bool,
     /// How the loop ends.
     pub(super) end: End,
 }

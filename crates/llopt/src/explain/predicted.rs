@@ -27,9 +27,8 @@
 //!   do not change that, since their phases coincide. Groups of a *divided* block are synchronised only with the warp
 //!   that copies: each computes by itself, a warp of each scheduler, which issues an instruction every few cycles.
 //! - Factors go through registers to shared memory. Where loads are issued and their results stored in the same iteration,
-//!   or stored before the next loads are issued, an iteration contains the latency of memory and of the fence, and then
-//!   the stores, of which there may be several wavefronts for each instruction. Where results are *held* while the next
-//!   loads are issued, less of the latency is left.
+//!   it contains the latency of memory and of the fence, and then the stores, of which there may be several wavefronts for
+//!   each instruction. Where results are *held* while the next loads are issued, less of the latency is left.
 //!
 //! Registers beyond those of a thread are stored and loaded again; the assembler then also waits for each product.
 //!

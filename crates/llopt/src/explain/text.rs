@@ -152,7 +152,11 @@ impl fmt::Display for LoopSchedule {
                      into the next iteration.",
                     of.copies,
                     of.through_registers,
-                    if of.held { " held for an iteration" } else { "" },
+                    if of.held {
+                        " held for an iteration"
+                    } else {
+                        ""
+                    },
                     of.buffers,
                     of.bytes,
                     of.running_products

@@ -102,7 +102,8 @@ impl<'ctx> Choices<'ctx> {
                     .into_iter()
                     .map(|pair| self.of(e, is_second, pair))
                     .collect();
-                e.call(function, &chosen).expect_basic("bug in llopt: a function with a result")
+                e.call(function, &chosen)
+                    .expect_basic("bug in llopt: a function with a result")
             }
             None => {
                 let chosen = e.select(is_second, other, one);
@@ -118,10 +119,7 @@ impl<'ctx> Choices<'ctx> {
 }
 
 /// The function of which two values are the results, if it only computes, and the pairs of its arguments.
-fn alike<'ctx>(
-    one: V<'ctx>,
-    other: V<'ctx>,
-) -> Option<(FunctionValue<'ctx>, Vec<[V<'ctx>; 2]>)> {
+fn alike<'ctx>(one: V<'ctx>, other: V<'ctx>) -> Option<(FunctionValue<'ctx>, Vec<[V<'ctx>; 2]>)> {
     let calls = [one, other].map(|value| {
         let made = value.as_instruction_value()?;
         let is_call = made.get_opcode() == InstructionOpcode::Call && only_computes(made);

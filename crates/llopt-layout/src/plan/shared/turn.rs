@@ -113,3 +113,131 @@ impl SharedAccess {
 pub(super) fn none(repeats: usize) -> InlineList<u32, WORD> {
     core::iter::repeat_n(0, repeats).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeMap;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::LinearLayout;
+    use crate::banks::{BankModel, Phase};
+    use crate::plan::Costs;
+
+    const LANES: &[u32] = &[1, 2, 4, 8, 16];
+    const HALVES: &[u32] = &[1, 2, 4, 8];
+    const PHASES: &[Phase] = &[
+        Phase {
+            access: Access::Store,
+            bits: 32,
+            lanes: LANES,
+            joined: None,
+        },
+        Phase {
+            access: Access::Store,
+            bits: 64,
+            lanes: HALVES,
+            joined: None,
+        },
+    ];
+
+    fn machine() -> Machine<'static> {
+        Machine {
+            lanes_log2: 5,
+            banks: BankModel {
+                banks_log2: 5,
+                bank_bytes_log2: 2,
+                phases: PHASES,
+            },
+            max_vector_bits: 64,
+            matrix: &[],
+            shared_bytes: 1 << 16,
+            cluster: false,
+            costs: Costs::default(),
+        }
+    }
+
+    fn layout(bases: &[(Dim, &[[u32; 2]])], outs: [u32; 2]) -> LinearLayout {
+        let outs = [(Dim::tensor(0), outs[0]), (Dim::tensor(1), outs[1])];
+        LinearLayout::from_bases(bases, &outs).unwrap()
+    }
+
+    /// The address of each element that is stored, by what stores it: lane and register.
+    fn addresses(access: &SharedAccess) -> BTreeMap<(u32, u32), u32> {
+        let lane = access.address.flat_bases_of(Dim::LANE);
+        let repeat = access.address.flat_bases_of(SharedAccess::REPEAT);
+        let sum =
+            |bases: &[u32], number: u32| ones(number).fold(0, |all, bit| all ^ bases[bit as usize]);
+        let mut all = BTreeMap::new();
+        for l in 0..32 {
+            for j in 0..access.instructions {
+                let turned = access.turns.iter().enumerate();
+                let own = turned.fold(j, |own, (bit, lanes)| {
+                    own ^ ((lanes & l).count_ones() & 1) << bit
+                });
+                let at = sum(lane, l) ^ sum(repeat, j);
+                for slot in 0..1 << access.instruction.registers_log2() {
+                    all.insert((l, access.register(own, slot)), at + slot);
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn lanes_that_hold_stretches_of_rows_store_different_rows_at_a_time() {
+        // Rows of 32 bytes, whose groups of eight bytes are exchanged by the lower two bits of the row; each lane holds
+        // eight bytes of four rows, and four lanes hold rows four apart.
+        let memory = layout(
+            &[(
+                Dim::OFFSET,
+                &[
+                    [0, 1],
+                    [0, 2],
+                    [0, 4],
+                    [0, 8],
+                    [0, 16],
+                    [1, 8],
+                    [2, 16],
+                    [4, 0],
+                    [8, 0],
+                    [16, 0],
+                ],
+            )],
+            [32, 32],
+        );
+        let stored = layout(
+            &[
+                (Dim::REGISTER, &[[0, 1], [0, 2], [0, 4], [1, 0], [2, 0]]),
+                (Dim::LANE, &[[4, 0], [8, 0], [0, 8], [0, 16], [16, 0]]),
+            ],
+            [32, 32],
+        );
+        let (access, kind) = (Access::Store, Some(InstructionKind::Vector));
+        let machine = machine();
+        let plain = SharedAccess::for_memory(&stored, &memory, 8, access, kind, &machine).unwrap();
+        let turned = plain.clone().turned(&machine);
+        assert!(plain.wavefronts > plain.bound);
+        assert_eq!(turned.wavefronts, turned.bound);
+        assert!(turned.selects() > 0);
+        assert!(turned.cost(&machine.costs) < plain.cost(&machine.costs));
+        assert_eq!(addresses(&turned), addresses(&plain));
+    }
+
+    #[test]
+    fn what_has_no_conflicts_is_not_turned() {
+        let rows: Vec<[u32; 2]> = (0..5).map(|bit| [0, 1 << bit]).collect();
+        let all: Vec<[u32; 2]> = rows
+            .iter()
+            .copied()
+            .chain((0..5).map(|bit| [1 << bit, 0]))
+            .collect();
+        let memory = layout(&[(Dim::OFFSET, &all)], [32, 32]);
+        let columns: Vec<[u32; 2]> = (0..5).map(|bit| [1 << bit, 0]).collect();
+        let stored = layout(&[(Dim::REGISTER, &columns), (Dim::LANE, &rows)], [32, 32]);
+        let access =
+            SharedAccess::for_memory(&stored, &memory, 32, Access::Store, None, &machine());
+        let access = access.unwrap();
+        assert_eq!(access.clone().turned(&machine()), access);
+    }
+}
