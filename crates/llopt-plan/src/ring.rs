@@ -221,8 +221,7 @@ impl Ring<'_> {
             element: self.stored.element,
             max_bits: u32::MAX,
         };
-        let store =
-            shared_access::access(self.stored, &buffer, Access::Store, VECTOR, 1, self.target);
+        let store = shared_access::store(self.stored, &buffer, VECTOR, 1, self.target);
         // Data that come through registers are waited for once more.
         let waited = self
             .copied

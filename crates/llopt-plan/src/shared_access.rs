@@ -87,6 +87,29 @@ pub fn access(
     Ok(found)
 }
 
+/// How a tensor is stored to a buffer: by [`access`], with lanes that store in different orders where that avoids
+/// conflicts. Copies move what lanes do not have in registers, so they have no such choice.
+///
+/// # Errors
+/// There is no plan; the text says why.
+pub fn store(
+    tensor: &TensorType,
+    buffer: &Buffer<'_>,
+    kind: Option<InstructionKind>,
+    blocks_per_cluster: u32,
+    target: Target,
+) -> Result<SharedAccess, String> {
+    let found = access(
+        tensor,
+        buffer,
+        Access::Store,
+        kind,
+        blocks_per_cluster,
+        target,
+    )?;
+    Ok(found.turned(&target.machine()))
+}
+
 /// The widest access that one instruction may do two of.
 pub const PAIRED_BITS: u32 = 64;
 

@@ -250,6 +250,6 @@ fn pipeline_loop<'c: 'a, 'a>(
     };
     account.undivided = is_asked.then(|| reason.clone());
     let ahead = ahead::Chain::of(of).is_ok().then_some(Err(reason));
-    let pipelined = candidate.in_stages(wanted, &scheduled, plans)?;
+    let pipelined = candidate.in_stages(wanted, &scheduled, &facts, plans)?;
     Ok(Pipelined { ahead, ..pipelined })
 }

@@ -56,6 +56,8 @@ pub struct Stages {
     pub copies: u32,
     /// Loads that go through registers.
     pub through_registers: u32,
+    /// Whether these are held in registers beside what was loaded before, which is stored meanwhile.
+    pub held: bool,
     /// Products that are outstanding at the end of an iteration.
     pub running_products: u32,
     /// Whether the first of two products in a chain runs an iteration ahead of the second; `None` if there are no such
@@ -137,6 +139,7 @@ impl From<LoopAccount> for LoopSchedule {
                 bytes: pipelined.bytes,
                 copies: pipelined.copies,
                 through_registers: pipelined.through_registers,
+                held: pipelined.held,
                 running_products: pipelined.running,
                 product_ahead: pipelined.ahead.as_ref().map(Result::is_ok),
                 not_ahead: pipelined.ahead.and_then(Result::err),

@@ -300,7 +300,7 @@ fn operands<'ctx>(
 }
 
 /// Whether an instruction only computes from its operands, in each lane by itself.
-fn only_computes(instruction: InstructionValue<'_>) -> bool {
+pub(crate) fn only_computes(instruction: InstructionValue<'_>) -> bool {
     use InstructionOpcode as Op;
     match instruction.get_opcode() {
         Op::Add | Op::Sub | Op::Mul | Op::FAdd | Op::FSub | Op::FMul | Op::FNeg => true,

@@ -168,7 +168,14 @@ impl Costs {
         let tensor = tensor_type(element, shape, &registers);
         let stays = direction == Access::Load || fills(&registers, buffer.layout);
         let access = tensor.filter(|_| stays).and_then(|tensor| {
-            shared_access::access(&tensor, &buffer, direction, None, blocks, self.target).ok()
+            let target = self.target;
+            let found = match direction {
+                Access::Store => shared_access::store(&tensor, &buffer, None, blocks, target),
+                Access::Load => {
+                    shared_access::access(&tensor, &buffer, direction, None, blocks, target)
+                }
+            };
+            found.ok()
         });
         let cost = access.map_or(f32::INFINITY, |access| {
             shared_access::price(&access, self.target) + CONVERSION

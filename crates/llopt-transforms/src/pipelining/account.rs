@@ -47,6 +47,8 @@ pub struct Pipelined {
     pub copies: u32,
     /// Loads that go through registers.
     pub through_registers: u32,
+    /// Whether these are held in registers beside what was loaded before, which is stored meanwhile.
+    pub held: bool,
     /// Products that run on into the next iteration.
     pub running: u32,
     /// Whether the first of two products in a chain runs an iteration ahead of the second, or why it does not; `None` if
@@ -78,6 +80,7 @@ impl Pipelined {
             bytes: 0,
             copies: 0,
             through_registers: 0,
+            held: false,
             running: 0,
             ahead: None,
             producer: None,

@@ -6,6 +6,7 @@ use llopt_dialects::tables::types::{Pointer, element_or_self};
 use llopt_mlir::ir::OperationExt;
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
+use llopt_target::Feature;
 use melior::ir::{OperationRef, ValueLike};
 
 use super::account::{LoopAccount, Pipelined, place};
@@ -22,6 +23,8 @@ use crate::axis::AxisAnalysis;
 use crate::loops::unroll::STAGES;
 use crate::loops::view::For;
 
+/// Registers of a thread for addresses that accesses share, and counters.
+const ADDRESSES: u32 = 40;
 /// Registers of a thread in addition to the carried values.
 const REGISTERS_BESIDE: u32 = 64;
 
@@ -129,6 +132,21 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         live + REGISTERS_BESIDE
     }
 
+    /// Whether what is loaded to registers is held there for an iteration of so many stages: if a thread has registers for
+    /// the data of two iterations. Where the last iterations have a loop of their own, all operations are in the first stage
+    /// or in the last. A factor that is computed in registers while products run takes the time of the loads.
+    fn holds(&self, stages: u32, facts: &AxisAnalysis, plans: &Plans) -> bool {
+        let through_registers = self.loads.iter().filter(|load| !load.is_copied());
+        let both = through_registers.map(|load| load.registers(facts, plans) + load.words(plans));
+        let both: u32 = both.sum();
+        let computes = self.running.iter().any(|running| running.computes_factor);
+        plans.target().has(Feature::PredicatedAccess)
+            && stages > 2
+            && both > 0
+            && !computes
+            && fit_beside(self.of, both + ADDRESSES, self.warps, plans)
+    }
+
     /// Pipelines the loop, in as many stages as are wanted if they fit.
     ///
     /// # Errors
@@ -137,6 +155,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         self,
         wanted: u32,
         scheduled: &Scheduled,
+        facts: &AxisAnalysis,
         plans: &Plans,
     ) -> Result<Pipelined, String> {
         let (of, target) = (self.of, plans.target());
@@ -164,9 +183,11 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
                 per_slot * (1 + u64::from(!self.running.is_empty()))
             ));
         };
+        let held = self.holds(depth.stages, facts, plans);
         let end = last_iterations::end(of, &self.loads, self.warps, plans);
         let design = Design {
             end,
+            held,
             of,
             loads: self.loads,
             running: self.running,
@@ -182,6 +203,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             bytes: per_slot * u64::from(slots),
             copies,
             through_registers: design.loads.len() as u32 - copies,
+            held,
             running: design.running.len() as u32,
             ..Pipelined::of(scheduled, wanted)
         };

@@ -16,6 +16,8 @@ pub(super) struct Design<'c, 'a> {
     pub(super) stages: usize,
     /// Whether copies come before the products of an iteration ([`super::depth`]).
     pub(super) early: bool,
+    /// Whether what is loaded to registers is held there for an iteration ([`super::order`]).
+    pub(super) held: bool,
     /// How the loop ends.
     pub(super) end: End,
 }

@@ -233,6 +233,14 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         groups.groups.len() as u32 * (words + POINTER)
     }
 
+    /// Registers of a thread for the data that are loaded to them.
+    pub(super) fn words(&self, plans: &Plans) -> u32 {
+        match self.source {
+            Source::Load(load, None) => ring::words(load.result(), plans),
+            _ => 0,
+        }
+    }
+
     /// A load of a loop with its path through memory.
     fn of_pointers(
         of: For<'c, 'a>,

@@ -26,9 +26,9 @@
 //! - They need what products compute, or execute the products themselves: one after the other, and resident blocks
 //!   do not change that, since their phases coincide. Groups of a *divided* block are synchronised only with the warp
 //!   that copies: each computes by itself, a warp of each scheduler, which issues an instruction every few cycles.
-//! - Factors go through registers to shared memory. Loads are issued and their results stored in the same iteration: an
-//!   iteration contains the latency of memory and of the fence, and then the stores, of which there may be several
-//!   wavefronts for each instruction.
+//! - Factors go through registers to shared memory. Where loads are issued and their results stored in the same iteration,
+//!   it contains the latency of memory and of the fence, and then the stores, of which there may be several wavefronts for
+//!   each instruction. Where results are *held* while the next loads are issued, less of the latency is left.
 //!
 //! Registers beyond those of a thread are stored and loaded again; the assembler then also waits for each product.
 //!
@@ -68,6 +68,8 @@ const BURST: f64 = 2.2;
 const FENCE: f64 = 60.0;
 /// From the issue of a load until its result has been stored and can be read by products, except the stores.
 const THROUGH: f64 = 1500.0;
+/// The same if results are held.
+const HELD: f64 = 1130.0;
 /// Exponents of the norm of conversions and products, of a single block and of several.
 const OF_ONE: f64 = 1.3;
 const OF_SEVERAL: f64 = 3.0;
@@ -218,6 +220,11 @@ impl Iteration<'_> {
         SPILLED * f64::from(registers * self.warps)
     }
 
+    /// What is left of the latency of loads whose results are stored.
+    fn through(&self) -> f64 {
+        if self.stages.held { HELD } else { THROUGH }
+    }
+
     /// Whether each iteration stores the factors that it loads.
     fn stores_factors(&self) -> bool {
         let of = &self.emitted;
@@ -252,14 +259,14 @@ impl Iteration<'_> {
             Work::Waits => matrix + CHAINED * busy,
         };
         if self.stores_factors() {
-            let through = THROUGH / blocks + self.wavefronts() + EXPOSED * busy;
+            let through = self.through() / blocks + self.wavefronts() + EXPOSED * busy;
             return both.max(through) + self.spilled();
         }
         // The results of a few loads, such as scales, are stored when the products have been issued.
         let few = match self.emitted.loads {
             0 => 0.0,
-            _ if self.emitted.warp_products > 0 => THROUGH / blocks + EXPOSED * busy,
-            _ => THROUGH / blocks,
+            _ if self.emitted.warp_products > 0 => self.through() / blocks + EXPOSED * busy,
+            _ => self.through() / blocks,
         };
         both.max(few) + self.fenced(blocks) + self.spilled()
     }
@@ -306,7 +313,7 @@ impl Iteration<'_> {
     /// The terms that are not zero.
     fn terms(&self, blocks: f64) -> Vec<(String, u32)> {
         let through = if self.emitted.loads > 0 {
-            THROUGH / blocks
+            self.through() / blocks
         } else {
             0.0
         };
@@ -355,6 +362,7 @@ mod tests {
             bytes: 0,
             copies: 2,
             through_registers: 0,
+            held: false,
             running_products: 1,
             product_ahead: None,
             not_ahead: None,

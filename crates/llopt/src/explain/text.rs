@@ -151,9 +151,18 @@ impl fmt::Display for LoopSchedule {
                 }
                 writeln!(
                     f,
-                    ": {} copies and {} loads through registers, {} buffers for each, {} bytes; {} products run on \
+                    ": {} copies and {} loads through registers{}, {} buffers for each, {} bytes; {} products run on \
                      into the next iteration.",
-                    of.copies, of.through_registers, of.buffers, of.bytes, of.running_products
+                    of.copies,
+                    of.through_registers,
+                    if of.held {
+                        " held for an iteration"
+                    } else {
+                        ""
+                    },
+                    of.buffers,
+                    of.bytes,
+                    of.running_products
                 )?;
                 let limit = of.limit.as_deref();
                 writeln!(

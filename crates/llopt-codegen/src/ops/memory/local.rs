@@ -188,7 +188,15 @@ fn store_to_buffer(
     let tensor = lowering.tensor_of(op, source)?;
     let view = view(lowering, op, buffer)?;
     let values = lowering.registers(source);
-    let access = access_to(lowering, op, &tensor, &view, Access::Store, None)?;
+    let buffer = Buffer {
+        layout: &view.layout,
+        element: view.element,
+        max_bits: view.max_bits,
+    };
+    let (blocks, target) = (lowering.program.num_ctas, lowering.hooks().target());
+    let access = shared_access::store(&tensor, &buffer, None, blocks, target)
+        .map_err(|reason| lowering.unsupported(op, Some(reason)))?;
+    record_shared(lowering, op, Access::Store, &view, &access);
     store_where_acting(lowering, op, &tensor, &access, &view, &values)
 }
 

@@ -8,3 +8,4 @@ pub(crate) mod local;
 pub(crate) mod packed;
 pub(crate) mod scratch;
 pub(crate) mod shared;
+mod turns;

@@ -14,6 +14,7 @@ use llopt_target::Feature;
 use melior::ir::OperationRef;
 
 use crate::llvm::emitter::{Emitter, V};
+use crate::ops::memory::turns::turn;
 use crate::targets::hooks::{Hooks, MatrixAccess, WarpCopies, Words};
 use crate::values::storage;
 use crate::walk::function::{FunctionLowering, Lowered};
@@ -222,7 +223,8 @@ pub(crate) fn store<'ctx>(
         count: words.count * access.instructions,
         ..words
     };
-    let data = storage::as_words(lowering.e, lowering.hooks(), all, &values);
+    let mut data = storage::as_words(lowering.e, lowering.hooks(), all, &values);
+    turn(lowering, access, &mut data);
     let has_pairs = lowering.hooks().target().has(Feature::LdsPairs);
     let order = match has_pairs && words.bytes() * 8 <= PAIRED_BITS {
         true => addresses.in_pairs(access.instructions),

@@ -9,6 +9,7 @@ use crate::layout::{Dims, LinearLayout};
 use crate::plan::endpoint::{Endpoint, Vectors};
 use crate::plan::packing;
 use crate::plan::shared::space::{End, Located};
+use crate::plan::shared::turn;
 use crate::plan::{Costs, Machine, PlanError};
 use crate::{Dim, InlineList, LayoutError, Side};
 
@@ -28,6 +29,10 @@ pub struct SharedAccess {
     /// (dimension `repeat`), to the offset of the first element of the chunk, in elements, and the
     /// block whose memory it is in.
     pub address: LinearLayout,
+    /// For each bit of the index of an instruction the lanes, as a mask of the bits of their numbers, in which it is the
+    /// other one if an odd number of these bits are set ([`SharedAccess::turned`]); [`SharedAccess::address`] contains
+    /// what that adds.
+    pub turns: InlineList<u32, WORD>,
     /// The number of instructions.
     pub instructions: u32,
     /// The wavefronts of all instructions.
@@ -51,15 +56,17 @@ impl SharedAccess {
         .permutes()
     }
 
-    /// The cost of the access for a warp, with the permutes that pack and unpack narrow elements.
+    /// The cost of the access for a warp, with the permutes that pack and unpack narrow elements, and the selects of its
+    /// turns.
     pub fn cost(&self, costs: &Costs) -> f32 {
         let permutes = self.permutes([]);
-        costs.trip(
+        let trip = costs.trip(
             &self.instruction,
             self.instructions,
             self.wavefronts,
             permutes,
-        )
+        );
+        trip + self.cost_of_turns(costs)
     }
 
     /// The dimension of [`SharedAccess::address`] that counts instructions.
@@ -382,6 +389,7 @@ impl Assignment {
         SharedAccess {
             registers: self.registers.iter().map(|&r| sum(r).0).collect(),
             repeats: self.repeats.iter().map(|&r| sum(r).0).collect(),
+            turns: turn::none(self.repeats.len()),
             address: LinearLayout {
                 ins,
                 outs: swizzle.others,

@@ -40,6 +40,7 @@
 mod access;
 mod space;
 mod swizzle;
+mod turn;
 
 use crate::f2::{Subspace, WORD};
 use crate::plan::counts::accesses;
