@@ -74,6 +74,14 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
             .copied()
             .filter(|operation| design.early && LocalStoreOp::of(*operation).is_none())
             .collect();
+        // Those of the iteration before, where the loads of this one stay outstanding.
+        let stores: Vec<OperationRef> = self
+            .ahead
+            .iter()
+            .copied()
+            .filter(|operation| design.outstanding && LocalStoreOp::of(*operation).is_some())
+            .collect();
+        let stored = Slice::of(of, operands_of(&stores), &users).ok()?;
         let copied = Slice::of(of, operands_of(&copies), &users).ok()?;
         let all = of.operations();
         let product = all.iter().copied().find(|operation| is_product(*operation));
@@ -98,6 +106,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
                 () if is_in(&self.first, &before) => (0, 0),
                 () if is_wait(operation) => (1, last),
                 () if is_in(&copies, &copied) => (3, 0),
+                () if is_in(&stores, &stored) => (5, 1),
                 () if is_in(&self.ahead, &slice) => (5, 0),
                 () if is_read(operation) => (2, last),
                 () => (4, last),

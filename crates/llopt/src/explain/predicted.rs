@@ -356,6 +356,7 @@ mod tests {
             copies: 2,
             through_registers: 0,
             running_products: 1,
+            unrolled: 1,
             product_ahead: None,
             not_ahead: None,
             producer: None,

@@ -152,6 +152,14 @@ impl fmt::Display for LoopSchedule {
                      into the next iteration.",
                     of.copies, of.through_registers, of.buffers, of.bytes, of.running_products
                 )?;
+                if of.unrolled > 1 {
+                    writeln!(
+                        f,
+                        "  registers  the loads of two iterations are outstanding, in registers that change places: {} \
+                         iterations are unrolled to one",
+                        of.unrolled
+                    )?;
+                }
                 let limit = of.limit.as_deref();
                 writeln!(
                     f,
