@@ -18,8 +18,8 @@ occupies its unit for the cycles in LLVM's table). The following is not covered:
 - In RDNA's tables a matrix instruction takes one cycle of its unit, so products are nearly free there.
 
 Cycles are those of one iteration, the difference between many iterations and few. An iteration does the same step of
-the kernel's loop in both, whatever it repeats in several warps; neither compiler unrolls these loops, and from `.ttgir`,
-where layouts are the same, as many products of numbers are made sure of. The exit status says whether the mean is at
+the kernel's loop in both, whatever it repeats in several warps: what llopt unrolls from `.ttir`, `llopt explain` says, Triton
+unrolls none of these loops, and from `.ttgir`, where layouts are the same, as many products of numbers are made sure of. The exit status says whether the mean is at
 most 0.90 of Triton's and no loop above 1.
 """
 
@@ -62,10 +62,23 @@ def compile_with_llopt(llopt, kernel, form, folder):
     source.write_text(kernel.stage(form))
     command = [llopt, "compile", source, "--target", kernel.target]
     if form == "ttir":
-        for name, value in (("--num-warps", kernel.meta.get("num_warps")), ("--num-stages", kernel.meta.get("num_stages"))):
-            command += [name, str(value)] if value is not None else []
+        command += options(kernel)
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
     return (done.stdout, "") if done.returncode == 0 else (None, corpus.reason(done.stderr))
+
+
+def unrolled(llopt, kernel, folder):
+    """How many iterations of the kernel an iteration of llopt's main loop runs, from `.ttir`."""
+    command = [llopt, "explain", folder / "kernel.ttir", "--target", kernel.target, "--json", *options(kernel)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS)
+    pipelines = [loop["pipeline"] for loop in json.loads(done.stdout)["loops"] if loop["pipeline"]]
+    return max((pipeline["unrolled"] for pipeline in pipelines), default=1)
+
+
+def options(kernel):
+    """What a kernel without layouts is compiled with."""
+    named = {"--num-warps": kernel.meta.get("num_warps"), "--num-stages": kernel.meta.get("num_stages")}
+    return [word for name, value in named.items() if value is not None for word in (name, str(value))]
 
 
 def measure(mca, kernel, listing, folder):
@@ -85,7 +98,7 @@ def compare(arguments, kernel, theirs, form, folder):
     if own is None:
         return "llopt has no loop with products"
     # With the same layouts, more products of numbers are more steps.
-    scale = theirs[2] / own[2] if form == "ttgir" else 1
+    scale = theirs[2] / own[2] if form == "ttgir" else 1 / unrolled(arguments.llopt, kernel, folder)
     record = {"target": kernel.target, "form": form, "kernel": kernel.name}
     record["instructions"], record["triton instructions"] = own[0] * scale, theirs[0]
     record["cycles"], record["triton cycles"] = own[1] * scale, theirs[1]

@@ -391,6 +391,7 @@ mod tests {
     const SUM: Combination = Combination {
         instructions: 1.0,
         in_hardware: None,
+        is_commutative: true,
     };
 
     fn price_on(tensor: &TensorType, axis: usize) -> Option<ScanPrice> {

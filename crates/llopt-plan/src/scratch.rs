@@ -17,6 +17,7 @@ use crate::conversion::{shared_bytes, warp_parts};
 use crate::element::Element;
 use crate::gather::GatherPlan;
 use crate::plans::Plans;
+use crate::reduction::combination::Combination;
 use crate::reduction::operand_bytes;
 use crate::regroup::Passage;
 use crate::tensor::{TensorType, ValueType};
@@ -121,7 +122,8 @@ fn of_reduction(reduce: tt::ReduceOp<'_, '_>, plans: &Plans) -> Option<Scratch> 
     let axis = usize::try_from(reduce.axis()).ok()?;
     let plan = plans.reduction(&*tensor(plans, *reduce.srcs().first()?)?, axis);
     let readers = readers_of(&plan.exchanges);
-    of_partial_results(reduce.operation(), plans, plan.scratch_elements(), readers)
+    let elements = plan.scratch_elements(&Combination::of(reduce.combine_op()));
+    of_partial_results(reduce.operation(), plans, elements, readers)
 }
 
 fn of_scan(scan: tt::ScanOp<'_, '_>, plans: &Plans) -> Option<Scratch> {

@@ -255,6 +255,20 @@ impl Target {
             }
     }
 
+    /// Whether an arithmetic instruction gives each lane the 32-bit word of the lane that a linear function of its number
+    /// names: one word for all lanes (`v_readfirstlane`), or a lane of the same row of 16, which `v_permlane16` reaches
+    /// and, in groups of four lanes or from the first of the row, data-parallel primitives.
+    #[must_use]
+    pub fn maps_lanes_by_arithmetic(self, source: &[u32]) -> bool {
+        let stays = |low: usize| (low..source.len()).all(|bit| source[bit] == 1 << bit);
+        let below = |low: usize, count: u32| source.iter().take(low).all(|image| *image < count);
+        self.vendor() == Vendor::Amdgpu
+            && (source.iter().all(|image| *image == 0)
+                || stays(2) && below(2, 4)
+                || stays(4) && below(4, 1)
+                || stays(4) && below(4, 16) && self.has(Feature::Permlane16))
+    }
+
     /// Widest access of one thread to global memory, in bits.
     #[must_use]
     pub fn max_global_access_bits(self) -> u32 {

@@ -60,6 +60,8 @@ pub struct Stages {
     pub held: bool,
     /// Products that are outstanding at the end of an iteration.
     pub running_products: u32,
+    /// Iterations of the kernel that an iteration of the loop runs.
+    pub unrolled: u32,
     /// Whether the first of two products in a chain runs an iteration ahead of the second; `None` if there are no such
     /// products.
     pub product_ahead: Option<bool>,
@@ -141,6 +143,7 @@ impl From<LoopAccount> for LoopSchedule {
                 through_registers: pipelined.through_registers,
                 held: pipelined.held,
                 running_products: pipelined.running,
+                unrolled: pipelined.unrolled,
                 product_ahead: pipelined.ahead.as_ref().map(Result::is_ok),
                 not_ahead: pipelined.ahead.and_then(Result::err),
                 producer: pipelined.producer.map(|producer| Producer {

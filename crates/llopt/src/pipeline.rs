@@ -394,6 +394,8 @@ const STEPS: &[Step] = {
             .when(&[Condition::Has(Feature::BufferOps)])
             .requires(&[P::Layouts]),
         Step::new(Tiles, "buffers", CSE).when(&[Condition::Has(Feature::BufferOps)]),
+        // What pipelining asks for, after offsets have taken the place of pointers in loops.
+        Step::new(Tiles, "unrolling", Work::Pass(&loops::UNROLL)).requires(&[P::Structured]),
         Step::new(
             Layouts,
             "check",

@@ -466,6 +466,17 @@ pub trait Hooks {
     /// The 32-bit word of lane `lane`.
     fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx>;
 
+    /// The 32-bit word of the lane that a linear function of the lane's number names, given by the images of its bits;
+    /// `None` where [`Hooks::shuffle_from`] is the only way.
+    fn map_lanes<'ctx>(
+        &self,
+        _e: &Emitter<'ctx>,
+        _word: V<'ctx>,
+        _source: &[u32],
+    ) -> Option<V<'ctx>> {
+        None
+    }
+
     /// A word of 32 bits from any bytes of two words: for each byte of the result, the lowest first, 0 to 3 takes a
     /// byte of `low`, 4 to 7 one of `high`.
     fn permute_bytes<'ctx>(

@@ -312,11 +312,34 @@ pub(crate) fn shuffle<'ctx>(
     start: Option<V<'ctx>>,
     xor: u32,
 ) -> V<'ctx> {
-    let of = word.get_type();
-    let shuffle = |part: V<'ctx>| match start {
+    in_words(e, word, |part| match start {
         None => hooks.shuffle_xor(e, part, xor),
         Some(start) => hooks.shuffle_from(e, part, e.xor(start, e.i32(i64::from(xor)))),
-    };
+    })
+}
+
+/// The value of the lane that a linear function of the lane's number names, given by the images of its bits; `lane` is
+/// the value of that function.
+pub(crate) fn map_lanes<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    word: V<'ctx>,
+    source: &[u32],
+    lane: V<'ctx>,
+) -> V<'ctx> {
+    in_words(e, word, |part| {
+        let mapped = hooks.map_lanes(e, part, source);
+        mapped.unwrap_or_else(|| hooks.shuffle_from(e, part, lane))
+    })
+}
+
+/// A value of any width, moved as words of 32 bits.
+fn in_words<'ctx>(
+    e: &Emitter<'ctx>,
+    word: V<'ctx>,
+    shuffle: impl Fn(V<'ctx>) -> V<'ctx>,
+) -> V<'ctx> {
+    let of = word.get_type();
     let i32 = e.int(32).into();
     match crate::llvm::emitter::bit_width(of) {
         bits @ 0..32 => e.bitcast(

@@ -69,10 +69,7 @@ impl<'ctx> Carried<'ctx> {
             count,
             element,
             parts,
-            order: match goes_on {
-                true => moved.and_then(|moved| order(&moved, parts.ilog2() as usize, count)),
-                false => loaded,
-            },
+            order: loaded.or_else(|| order(&moved?, parts.ilog2() as usize, count)),
         }
     }
 

@@ -31,6 +31,8 @@ pub enum Kind {
     Integer(WarpCombination),
     /// The product of integers.
     Product,
+    /// The product of floats.
+    FloatProduct,
     /// The sum of floats.
     FloatSum,
     /// The greatest float, or NaN if there is one.
@@ -60,6 +62,7 @@ impl Kind {
             Op::MinUI(_) => Self::Integer(WarpCombination::MinUnsigned),
             Op::MaxUI(_) => Self::Integer(WarpCombination::MaxUnsigned),
             Op::MulI(_) => Self::Product,
+            Op::MulF(_) => Self::FloatProduct,
             Op::AddF(_) => Self::FloatSum,
             Op::MaximumF(_) => Self::FloatMaximum,
             Op::MinimumF(_) => Self::FloatMinimum,
@@ -74,7 +77,6 @@ impl Kind {
             | Op::RemSI(_)
             | Op::RemUI(_) => Self::Quotient,
             Op::SubF(_)
-            | Op::MulF(_)
             | Op::NegF(_)
             | Op::SubI(_)
             | Op::ShLI(_)

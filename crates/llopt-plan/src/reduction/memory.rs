@@ -49,7 +49,8 @@ impl Work {
     pub fn is_better_spread(self, target: Target) -> bool {
         let costs = target.movement_costs();
         let all_bits = self.partial_bits + self.rest_bits;
-        if self.partial_bits > self.lane_bits || all_bits < self.lane_bits {
+        if self.partial_bits == 0 || self.partial_bits > self.lane_bits || all_bits < self.lane_bits
+        {
             return false;
         }
         let instruction = costs.select;

@@ -15,6 +15,20 @@
 //!    warps, or in different blocks of a cluster. They are combined through shared memory ([`memory`]): one of the
 //!    threads that hold a partial result writes it at `rest * 2^p + q`, where `q` numbers the cosets.
 //!
+//! # Copies of a result
+//!
+//! After the second step several lanes hold the value of a key, and each has combined the same elements in an order of
+//! its own: `t` its own value with that of `t ^ m`, and `t ^ m` its own with that of `t`. Sums have the same bits
+//! either way, but not every region gives the same bits when its arguments change places
+//! ([`combination::Combination`]), and threads that hold copies must agree: all of them may write the same place of
+//! shared memory, and decide by the value where to go. So for other regions there is one lane of each group from
+//! which the others take the value, a shuffle more ([`warp`]). Lanes whose elements repeat those of other lanes belong
+//! to the group, since they may have the elements in other registers. Where copies are further away ([`Repeats`]), the
+//! result goes through shared memory, written by one thread and read by all, as partial results do.
+//!
+//! Rejected: to order the two arguments of each combination by a bit of the lane's number. It takes two selects for
+//! each operand and step, where a value that comes from another lane takes one shuffle for each operand.
+//!
 //! # Blocks of a cluster
 //!
 //! Blocks whose numbers differ by a mask `d` hold the same `rest`s if `rest(L(d))` is the `rest` of some registers,
@@ -42,6 +56,7 @@ use llopt_layout::f2::Echelon;
 
 use crate::element::Element;
 use crate::tensor::TensorType;
+use combination::Combination;
 pub use price::{ReductionPrice, price};
 use warp::LaneStep;
 
@@ -52,6 +67,8 @@ pub struct ReductionPlan {
     pub keys: Vec<(u32, Vec<usize>)>,
     /// The steps between the lanes of a warp.
     pub lane_steps: Vec<LaneStep>,
+    /// Which threads hold the same elements, or elements that other threads have combined.
+    pub repeats: Repeats,
     /// log2 of the partial results per element that different warps and blocks hold.
     pub partial_bits: u32,
     /// log2 of the elements of the result that a block holds.
@@ -69,6 +86,67 @@ pub struct ReductionPlan {
     /// Generators of the distances in the cluster (masks of the block's number) at which a partial result is
     /// wanted; empty if every block needs its own only.
     pub exchanges: Vec<u32>,
+}
+
+/// The threads that hold the same elements of each row as others when the steps in the thread are done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repeats {
+    /// Generators of the distances in a warp at which lanes hold the same, key by key.
+    pub lanes: Vec<u32>,
+    /// Whether some of these lanes have the elements of a key in another order.
+    pub is_in_other_order: bool,
+    /// Whether threads hold the same under other keys, or in other lanes of other warps, so that lanes of one warp
+    /// cannot bring their results into agreement.
+    pub is_far: bool,
+}
+
+impl Repeats {
+    /// The relations among threads, by elimination with masks of threads: modulo what registers reach, and then along
+    /// the axis modulo what a thread combines (`in_thread`).
+    fn of(tensor: &TensorType, axis: Axis, registers: &Vectors, in_thread: &Echelon) -> Self {
+        let only_axis = (1u32 << axis.bits) - 1;
+        let threads = tensor.thread_bases();
+        let lanes = (1u32 << tensor.thread_bits().0) - 1;
+        let highest = |vector: u32| 1u32 << (31 - vector.leading_zeros());
+        let mut rows: Vec<(u32, u32)> = Vec::new();
+        let mut repeats = Self::default();
+        for (i, basis) in threads.iter().enumerate() {
+            let mut vector = registers.reduce_high(joined(axis, *basis), only_axis);
+            let mut mask = 1u32 << i;
+            for is_along in [false, true] {
+                let field = if is_along { only_axis } else { !only_axis };
+                if is_along {
+                    vector = in_thread.reduce(vector);
+                }
+                for (row, row_mask) in rows.iter().filter(|(row, _)| highest(*row) & field != 0) {
+                    if vector & highest(*row) != 0 {
+                        vector ^= row;
+                        mask ^= row_mask;
+                    }
+                }
+                if vector & field != 0 {
+                    break;
+                }
+            }
+            let element = (0..threads.len())
+                .filter(|bit| mask >> bit & 1 == 1)
+                .fold(0, |all, bit| all ^ threads[bit]);
+            let is_in_warp = mask & !lanes == 0;
+            let changes_key = axis.rest(element) != 0;
+            if vector != 0 {
+                // The lane has other elements: of another row, or of the same row and then a step combines them.
+                repeats.is_far |= vector & !only_axis == 0 && is_in_warp && changes_key;
+                rows.push((vector, mask));
+            } else if is_in_warp && !changes_key {
+                repeats.lanes.push(mask);
+                repeats.is_in_other_order |= element != 0;
+            } else {
+                // Whole warps that repeat each other agree lane by lane.
+                repeats.is_far |= mask & lanes != 0 || element != 0;
+            }
+        }
+        repeats
+    }
 }
 
 /// The axis as a field of row-major numbers.
@@ -178,6 +256,7 @@ impl ReductionPlan {
             }
         }
 
+        let repeats = Repeats::of(tensor, axis, &registers, &combined);
         let lane_steps = lane_steps(tensor, axis, &registers, &mut combined);
         let thread_bases = tensor.thread_bases();
         let within: Vec<u32> = (0..tensor.registers().trailing_zeros())
@@ -230,6 +309,7 @@ impl ReductionPlan {
             block_places: blocks.iter().copied().map(place).collect(),
             keys,
             lane_steps,
+            repeats,
             partial_bits,
             rest_bits: rests.rank(),
             told_by: rests.pivots(),
@@ -243,12 +323,22 @@ impl ReductionPlan {
         together(rest, self.told_by) << self.partial_bits
     }
 
+    /// Whether results go through shared memory: partial results do, and results whose copies would differ otherwise.
+    pub fn goes_through_memory(&self, combination: &Combination) -> bool {
+        self.partial_bits > 0 || !combination.is_commutative && self.repeats.is_far
+    }
+
+    /// Whether the lanes of a warp have to take their results from one of them for copies to agree.
+    pub fn agrees_in_warp(&self, combination: &Combination) -> bool {
+        !combination.is_commutative && !self.goes_through_memory(combination)
+    }
+
     /// Elements of shared memory per operand.
-    pub fn scratch_elements(&self) -> u32 {
-        if self.partial_bits == 0 {
-            0
-        } else {
+    pub fn scratch_elements(&self, combination: &Combination) -> u32 {
+        if self.goes_through_memory(combination) {
             1 << (self.rest_bits + self.partial_bits)
+        } else {
+            0
         }
     }
 }
@@ -301,8 +391,15 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::warp::{WarpReduction, Way};
     use super::*;
     use crate::cluster::distances;
+
+    const SUM: Combination = Combination {
+        instructions: 1.0,
+        in_hardware: None,
+        is_commutative: true,
+    };
 
     /// Bases as row-major numbers.
     #[derive(Clone, Debug)]
@@ -410,6 +507,106 @@ mod tests {
         plan
     }
 
+    /// Follows the plan of a reduction whose region depends on the order of its arguments, on expressions: all threads
+    /// of a block that hold a result must have computed it in the same way.
+    fn check_copies(shape: &[u32], axis: usize, places: &Places, target: &str) {
+        let target = llopt_target::Target::parse(target).unwrap();
+        let lane_bits = target.warp_size().ilog2();
+        let mut lanes = places.lanes.clone();
+        lanes.resize(lane_bits as usize, 0);
+        let numbers = [
+            (Dim::REGISTER, places.registers.clone()),
+            (Dim::LANE, lanes),
+            (Dim::WARP, places.warps.clone()),
+            (Dim::BLOCK, places.blocks.clone()),
+        ];
+        let tensor = TensorType::from_numbers(Element::F32, shape.to_vec(), &numbers).unwrap();
+        let plan = ReductionPlan::new(&tensor, axis);
+        let axis = Axis::of(&tensor, axis);
+        let combination = Combination {
+            is_commutative: false,
+            ..SUM
+        };
+        if plan.goes_through_memory(&combination) {
+            return;
+        }
+        let in_warp = WarpReduction::new(&plan, &[Element::F32], &combination, lane_bits, target);
+        let Way::Stages(stages) = in_warp.way else {
+            panic!("no instruction combines like this");
+        };
+        // An expression is the number of a pair of others, or of an element.
+        let mut pairs: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut combine = |a: u32, b: u32| {
+            let next = 1 << 16 | pairs.len() as u32;
+            *pairs.entry((a, b)).or_insert(next)
+        };
+        let threads = tensor.thread_bases();
+        let count = 1u32 << threads.len();
+        let mut held: Vec<HashMap<u32, u32>> = (0..count)
+            .map(|t| {
+                let own = sum(&threads, t);
+                let mut of_key = |(key, registers): &(u32, Vec<usize>)| {
+                    let elements = registers.iter().map(|r| tensor.element_in(*r) ^ own);
+                    let mut level: Vec<u32> = elements.collect();
+                    while level.len() > 1 {
+                        let pairs = level.chunks(2);
+                        level = pairs.map(|pair| combine(pair[0], pair[1])).collect();
+                    }
+                    (*key, level[0])
+                };
+                plan.keys.iter().map(&mut of_key).collect()
+            })
+            .collect();
+        for stage in &stages.0 {
+            let is_second =
+                |share: &warp::Share, lane: u32| (lane & share.told_by).count_ones() & 1 == 1;
+            held = (0..count)
+                .map(|t| {
+                    let own = &held[t as usize];
+                    let at = |distance: u32| &held[(t ^ distance) as usize];
+                    match stage {
+                        warp::Stage::Exchange(step) => own
+                            .iter()
+                            .map(|(key, value)| {
+                                let received = at(step.lanes)[&(key ^ step.rest)];
+                                (*key, combine(*value, received))
+                            })
+                            .collect(),
+                        warp::Stage::Halve(share) => own
+                            .keys()
+                            .filter(|key| share.is_first(**key))
+                            .map(|key| {
+                                let kept = if is_second(share, t) { share.keys } else { 0 };
+                                let received = at(share.lanes)[&(key ^ kept)];
+                                (*key, combine(own[&(key ^ kept)], received))
+                            })
+                            .collect(),
+                        warp::Stage::Agree(source) => {
+                            let lane = t & ((1 << lane_bits) - 1);
+                            at(lane ^ sum(source, lane)).clone()
+                        }
+                        warp::Stage::Join(share) => own
+                            .iter()
+                            .flat_map(|(key, value)| {
+                                let pair = [*value, at(share.lanes)[key]];
+                                let second = usize::from(is_second(share, t));
+                                [(*key, pair[second]), (key ^ share.keys, pair[1 - second])]
+                            })
+                            .collect(),
+                    }
+                })
+                .collect();
+        }
+        let mut results: HashMap<u32, u32> = HashMap::new();
+        for (t, values) in (0..count).zip(&held) {
+            for (key, value) in values {
+                let rest = key ^ axis.rest(sum(&threads, t));
+                let known = *results.entry(rest).or_insert(*value);
+                assert_eq!(known, *value, "{shape:?} {places:?} thread {t}, row {rest}");
+            }
+        }
+    }
+
     fn in_one_block(registers: &[u32], lanes: &[u32], warps: &[u32]) -> Places {
         in_blocks(registers, lanes, warps, &[])
     }
@@ -465,6 +662,45 @@ mod tests {
     }
 
     #[test]
+    fn copies_agree_where_lanes_share_keys_and_repeat_each_other() {
+        for target in ["cuda:90", "hip:gfx942", "hip:gfx1100"] {
+            // Four keys, whose axis is in four lanes; others repeat them, one with its registers exchanged.
+            let places = in_one_block(&[1, 8, 16], &[2, 4, 0, 1], &[]);
+            check_copies(&[4, 8], 1, &places, target);
+            // The first lane repeats a step of the second.
+            check_copies(
+                &[4, 8],
+                1,
+                &in_one_block(&[8, 16], &[3, 1, 3, 4], &[0]),
+                target,
+            );
+            // The axis is in all lanes.
+            check_copies(
+                &[32],
+                0,
+                &in_one_block(&[], &[1, 2, 4, 8, 16], &[0]),
+                target,
+            );
+        }
+    }
+
+    #[test]
+    fn results_that_warps_would_not_agree_on_go_through_memory() {
+        let combination = |is_commutative| Combination {
+            is_commutative,
+            ..SUM
+        };
+        // The second warp has the elements of the first in another order.
+        let plan = check(&[8], 0, &in_one_block(&[1], &[2, 4], &[2]));
+        assert!(plan.repeats.is_far && plan.partial_bits == 0);
+        assert!(plan.goes_through_memory(&combination(false)));
+        assert!(!plan.goes_through_memory(&combination(true)));
+        // Warps that are equal lane by lane agree.
+        let plan = check(&[8], 0, &in_one_block(&[1], &[2, 4], &[0]));
+        assert!(!plan.goes_through_memory(&combination(false)));
+    }
+
+    #[test]
     fn blocks_exchange_along_the_axis_only() {
         // 8 x 16 on four blocks that halve both dimensions.
         let places = in_blocks(&[1, 2], &[4, 16], &[32], &[64, 8]);
@@ -473,7 +709,7 @@ mod tests {
         assert_eq!(along_rows.exchanges, [2]);
         // Each block holds half of the rows, and has memory for this half.
         assert_eq!(along_rows.rest_bits, 2);
-        assert_eq!(along_rows.scratch_elements(), 8);
+        assert_eq!(along_rows.scratch_elements(&SUM), 8);
     }
 
     #[test]
@@ -528,6 +764,13 @@ mod tests {
         #[test]
         fn any_arrangement_reduces_each_element_once((shape, axis, places) in arrangement()) {
             check(&shape, axis, &places);
+        }
+
+        #[test]
+        fn copies_of_a_result_agree((shape, axis, places) in arrangement()) {
+            for target in ["cuda:90", "hip:gfx942", "hip:gfx1100"] {
+                check_copies(&shape, axis, &places, target);
+            }
         }
     }
 }

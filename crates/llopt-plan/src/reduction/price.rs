@@ -44,6 +44,7 @@ impl ReductionPrice {
         plan: &ReductionPlan,
         work: &Work,
         spread: bool,
+        operand_elements: u32,
         elements: &[Element],
         target: Target,
     ) -> [u32; 2] {
@@ -72,7 +73,7 @@ impl ReductionPrice {
             let store = needed * copies;
             stores += store;
             self.store_wavefronts += store * access(Access::Store, bits, &acting, bytes);
-            self.shared_bytes += operand_bytes(plan.scratch_elements(), *element);
+            self.shared_bytes += operand_bytes(operand_elements, *element);
             if spread {
                 let consecutive: Vec<u32> = (0..work.lane_bits).map(|bit| 1 << bit).collect();
                 let rounds = work.rounds();
@@ -104,15 +105,7 @@ pub fn price(
 ) -> ReductionPrice {
     let plan = ReductionPlan::new(tensor, axis);
     let (lane_bits, warp_bits) = tensor.thread_bits();
-    let keys: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();
-    let in_warp = WarpReduction::new(
-        &keys,
-        &plan.lane_steps,
-        elements,
-        combination,
-        lane_bits,
-        target,
-    );
+    let in_warp = WarpReduction::new(&plan, elements, combination, lane_bits, target);
     let costs = target.movement_costs();
     let instruction = costs.select;
     let in_thread: u32 = plan.keys.iter().map(|(_, all)| all.len() as u32 - 1).sum();
@@ -123,11 +116,11 @@ pub fn price(
         cost: in_thread as f32 * combination.instructions * instruction + in_warp.cost,
         ..ReductionPrice::default()
     };
-    if plan.partial_bits == 0 {
+    if !plan.goes_through_memory(combination) {
         return price;
     }
 
-    let needed = keys.len() as u32;
+    let needed = plan.keys.len() as u32;
     let work = Work {
         partial_bits: plan.partial_bits,
         rest_bits: plan.rest_bits,
@@ -142,7 +135,9 @@ pub fn price(
     };
     let partials = 1u32 << plan.partial_bits;
     let spread = work.is_better_spread(target);
-    let [stores, loads] = price.count_accesses(&plan, &work, spread, elements, target);
+    let operand_elements = plan.scratch_elements(combination);
+    let [stores, loads] =
+        price.count_accesses(&plan, &work, spread, operand_elements, elements, target);
     if spread {
         let steps = work.rounds() * plan.partial_bits;
         price.in_memory = steps;
@@ -191,6 +186,7 @@ mod tests {
     const SUM: Combination = Combination {
         instructions: 1.0,
         in_hardware: None,
+        is_commutative: true,
     };
 
     fn price_on(tensor: &TensorType, axis: usize) -> ReductionPrice {

@@ -17,6 +17,10 @@
 //! - *Instruction*: where the steps join all lanes of the warp and the combination is one that the hardware
 //!   has (`redux.sync`), one instruction for each key.
 //!
+//! Where copies of a result have to agree and the region may give other bits when its arguments change places
+//! ([`super`]), an *agreement* follows the exchanges: each lane takes the values of the lane in which all bits that
+//! the exchanges have told apart are zero. Its source is a linear function of the lane's number.
+//!
 //! The prices of the target decide. Elements of less than 32 bits share the words that are shuffled and
 //! selected.
 //!
@@ -24,15 +28,18 @@
 //!
 //! Halving needs a bit of the lane's number that this step flips and no other step flips. The masks of the steps that
 //! leave keys alone are independent, and any basis of their span serves as well; a reduced echelon basis has such a
-//! bit for each of its vectors: the pivot. Steps that also change the key are done first, by exchange. Keys form a
+//! bit for each of its vectors: the pivot. Where lanes repeat others and copies have to agree, the bits are a functional
+//! that is one on this mask and zero on all others and on the distances of repeated lanes: a row of the inverse of the
+//! matrix whose columns are these vectors. Steps that also change the key are done first, by exchange. Keys form a
 //! linear space; those kept are the ones without the highest bit of some key, a space again.
 
-use llopt_layout::f2::Echelon;
+use llopt_layout::f2::{Echelon, Matrix};
 use llopt_layout::plan::Costs;
 use llopt_target::{Feature, Target};
 
 use super::combination::Combination;
 pub use super::combination::WarpCombination;
+use super::{ReductionPlan, Repeats, together};
 use crate::element::Element;
 
 /// A step within a warp.
@@ -64,12 +71,15 @@ impl Share {
 }
 
 /// A stage in which all lanes do the same work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Each lane combines what it has with what the other has.
     Exchange(LaneStep),
     /// Of each two keys a lane keeps one and sends the other.
     Halve(Share),
+    /// Each lane takes the values of the lane whose number is this linear function of its own, given by the images of
+    /// the bits.
+    Agree(Vec<u32>),
     /// The results of the keys that were sent come back.
     Join(Share),
 }
@@ -86,11 +96,20 @@ struct Counts {
     /// For each stage with selects, the number of values that are selected.
     selects: Vec<u32>,
     combinations: u32,
+    /// Values that lanes take from others so that copies agree.
+    agreed: u32,
 }
 
 impl Stages {
-    /// The stages with as many halvings as requested, or as many as possible.
-    fn new(keys: &[u32], steps: &[LaneStep], halvings: usize) -> Self {
+    /// The stages with as many halvings as requested, or as many as possible. Copies agree if `agreement` says which
+    /// lanes repeat others.
+    fn new(
+        keys: &[u32],
+        steps: &[LaneStep],
+        lane_bits: u32,
+        halvings: usize,
+        agreement: Option<&Repeats>,
+    ) -> Self {
         let (plain, changing): (Vec<LaneStep>, Vec<LaneStep>) =
             steps.iter().partition(|step| step.rest == 0);
         let mut masks = Echelon::new();
@@ -100,6 +119,16 @@ impl Stages {
         let mut stages: Vec<Stage> = changing.into_iter().map(Stage::Exchange).collect();
         let mut kept = keys.to_vec();
         let mut joins = Vec::new();
+        let repeated = agreement.map_or(&[][..], |repeats| &repeats.lanes);
+        let distances: Vec<u32> = masks.vectors().chain(repeated.iter().copied()).collect();
+        let functionals = match agreement {
+            Some(_) => dual(&distances),
+            None => distances
+                .iter()
+                .map(|lanes| lanes & masks.pivots())
+                .collect(),
+        };
+        let mut told_apart: Vec<(u32, u32)> = Vec::new();
         for (i, lanes) in masks.vectors().enumerate() {
             // The smallest difference has the lowest highest bit of all.
             let difference = kept.iter().copied().filter(|key| *key != 0).min();
@@ -107,19 +136,39 @@ impl Stages {
                 Some(keys) if i < halvings => {
                     let share = Share {
                         lanes,
-                        told_by: lanes & masks.pivots(),
+                        told_by: functionals[i],
                         keys,
                     };
                     kept.retain(|key| share.is_first(*key));
                     stages.push(Stage::Halve(share));
                     joins.push(Stage::Join(share));
                 }
-                _ => stages.push(Stage::Exchange(LaneStep { lanes, rest: 0 })),
+                _ => {
+                    told_apart.push((lanes, functionals[i]));
+                    stages.push(Stage::Exchange(LaneStep { lanes, rest: 0 }));
+                }
             }
+        }
+        if agreement.is_some_and(|repeats| !told_apart.is_empty() || repeats.is_in_other_order) {
+            let first = distances.len() - repeated.len();
+            told_apart.extend((first..distances.len()).map(|i| (distances[i], functionals[i])));
+            let image = |bit: u32| {
+                let told = told_apart.iter().filter(|(_, by)| by >> bit & 1 == 1);
+                told.fold(1 << bit, |image, (lanes, _)| image ^ lanes)
+            };
+            stages.push(Stage::Agree((0..lane_bits).map(image).collect()));
         }
         joins.reverse();
         stages.extend(joins);
         Self(stages)
+    }
+
+    /// The source of each lane where the lanes come to agree.
+    fn agreement(&self) -> Option<&[u32]> {
+        self.0.iter().find_map(|stage| match stage {
+            Stage::Agree(source) => Some(source.as_slice()),
+            Stage::Exchange(_) | Stage::Halve(_) | Stage::Join(_) => None,
+        })
     }
 
     fn halvings(&self) -> usize {
@@ -142,6 +191,7 @@ impl Stages {
                     counts.shuffles.push((share.lanes, values));
                     counts.combinations += values;
                 }
+                Stage::Agree(_) => counts.agreed = values,
                 Stage::Join(share) => {
                     counts.shuffles.push((share.lanes, values));
                     counts.selects.extend([values; 2]);
@@ -151,6 +201,26 @@ impl Stages {
         }
         counts
     }
+}
+
+/// For each of some independent vectors the functional that is one on it and zero on the others, as the bits that it
+/// sums.
+fn dual(vectors: &[u32]) -> Vec<u32> {
+    let pivots = Echelon::of(vectors).pivots();
+    let columns: Vec<u32> = vectors
+        .iter()
+        .map(|vector| together(*vector, pivots))
+        .collect();
+    let Some(inverse) = Matrix::from_columns(&columns).inverse() else {
+        return vec![0; vectors.len()];
+    };
+    let positions = || (0..u32::BITS).filter(|bit| pivots >> bit & 1 == 1);
+    let apart = |row: &u32| {
+        let chosen = positions().enumerate().filter(|(i, _)| row >> i & 1 == 1);
+        chosen.fold(0, |all, (_, bit)| all | 1 << bit)
+    };
+    let rows = inverse.transpose(vectors.len() as u32);
+    rows.columns().iter().map(apart).collect()
 }
 
 /// The plan of a warp's part of a reduction.
@@ -179,6 +249,10 @@ pub enum Way {
 struct Work<'a> {
     keys: &'a [u32],
     steps: &'a [LaneStep],
+    /// log2 of the lanes of a warp.
+    lane_bits: u32,
+    /// Where copies of a result have to agree, the lanes that repeat others.
+    agreement: Option<&'a Repeats>,
     /// The bits of an element of each operand.
     bits: &'a [u32],
     /// Arithmetic instructions of one combination.
@@ -196,17 +270,18 @@ impl Work<'_> {
 }
 
 impl WarpReduction {
-    /// The plan for the values of `keys`, one of each operand. A warp has `2^lane_bits` lanes.
+    /// The plan for the values of the keys of a reduction, one of each operand. A warp has `2^lane_bits` lanes.
     #[must_use]
     pub fn new(
-        keys: &[u32],
-        steps: &[LaneStep],
+        plan: &ReductionPlan,
         elements: &[Element],
         combination: &Combination,
         lane_bits: u32,
         target: Target,
     ) -> Self {
         let costs = target.movement_costs();
+        let keys: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();
+        let steps = &plan.lane_steps;
         let whole_warp = steps.len() as u32 == lane_bits && steps.iter().all(|step| step.rest == 0);
         let has_it = target.has(Feature::WarpReduceInteger);
         let instruction = match elements {
@@ -220,24 +295,32 @@ impl WarpReduction {
             .map(|element| element.memory_bits())
             .collect();
         let work = Work {
-            keys,
+            keys: &keys,
             steps,
+            lane_bits,
+            agreement: plan.agrees_in_warp(combination).then_some(&plan.repeats),
             bits: &bits,
             combination: combination.instructions,
             instruction,
         };
-        Self::cheapest(&work, &costs, |lanes| {
-            if target.shuffles_by_arithmetic(lanes) {
-                (costs.select, true)
-            } else {
-                (costs.shuffle, false)
-            }
+        let by_arithmetic = |is_it: bool| match is_it {
+            true => (costs.select, true),
+            false => (costs.shuffle, false),
+        };
+        let agreement = |source: &[u32]| by_arithmetic(target.maps_lanes_by_arithmetic(source));
+        Self::cheapest(&work, &costs, agreement, |lanes| {
+            by_arithmetic(target.shuffles_by_arithmetic(lanes))
         })
     }
 
     /// The cheapest plan. `distance` gives the price of a shuffle between lanes at a distance, and whether an
-    /// arithmetic unit executes it.
-    fn cheapest(work: &Work<'_>, costs: &Costs, distance: impl Fn(u32) -> (f32, bool)) -> Self {
+    /// arithmetic unit executes it; `agreement` does so for one whose source is a function of the lane.
+    fn cheapest(
+        work: &Work<'_>,
+        costs: &Costs,
+        agreement: impl Fn(&[u32]) -> (f32, bool),
+        distance: impl Fn(u32) -> (f32, bool),
+    ) -> Self {
         let mut best: Option<(f32, Self)> = None;
         let mut consider = |price: f32, way: Self| {
             if best.as_ref().is_none_or(|(least, _)| price < *least) {
@@ -245,16 +328,28 @@ impl WarpReduction {
             }
         };
         for halvings in 0..=work.steps.len() {
-            let stages = Stages::new(work.keys, work.steps, halvings);
+            let stages = Stages::new(
+                work.keys,
+                work.steps,
+                work.lane_bits,
+                halvings,
+                work.agreement,
+            );
             if stages.halvings() < halvings {
                 break;
             }
             let counts = stages.counts(work.keys.len());
             let (mut memory, mut arithmetic) = (0.0, 0.0);
             let mut shuffles = 0;
-            for (lanes, values) in &counts.shuffles {
-                let (price, by_arithmetic) = distance(*lanes);
-                let words = work.words(*values);
+            let shuffled = counts
+                .shuffles
+                .iter()
+                .map(|(lanes, values)| (distance(*lanes), *values));
+            let agreed = stages
+                .agreement()
+                .map(|source| (agreement(source), counts.agreed));
+            for ((price, by_arithmetic), values) in shuffled.chain(agreed) {
+                let words = work.words(values);
                 shuffles += words;
                 let pipe = if by_arithmetic {
                     &mut arithmetic
@@ -267,7 +362,8 @@ impl WarpReduction {
             arithmetic += costs.select
                 * (selects.sum::<u32>() as f32 + counts.combinations as f32 * work.combination);
             // Each shuffle waits for the one before it.
-            let waits = counts.shuffles.len() as f32 * costs.exchange;
+            let stages_that_wait = counts.shuffles.len() + usize::from(counts.agreed > 0);
+            let waits = stages_that_wait as f32 * costs.exchange;
             consider(
                 costs.together(memory, arithmetic) + waits,
                 Self {
@@ -314,7 +410,7 @@ mod tests {
     /// Follows stages on sets of elements `(lane, key)`: in the end every lane holds for every key what the
     /// lanes that belong to it had, each once.
     fn check(keys: &[u32], steps: &[LaneStep], halvings: usize) -> usize {
-        let stages = Stages::new(keys, steps, halvings);
+        let stages = Stages::new(keys, steps, LANES.ilog2(), halvings, None);
         let mut held: Vec<Held> = (0..LANES)
             .map(|lane| keys.iter().map(|key| (*key, vec![(lane, *key)])).collect())
             .collect();
@@ -355,6 +451,7 @@ mod tests {
                                 (*key, [find(own, key ^ kept), received].concat())
                             })
                             .collect(),
+                        Stage::Agree(_) => unreachable!("nothing has to agree"),
                         Stage::Join(share) => own
                             .iter()
                             .flat_map(|(key, set)| {
@@ -434,11 +531,18 @@ mod tests {
             let work = Work {
                 keys: &keys,
                 steps: &steps,
+                lane_bits: 5,
+                agreement: None,
                 bits: &[32],
                 combination: 1.0,
                 instruction,
             };
-            let way = WarpReduction::cheapest(&work, &costs, |_| (costs.shuffle, false));
+            let way = WarpReduction::cheapest(
+                &work,
+                &costs,
+                |_| (costs.shuffle, false),
+                |_| (costs.shuffle, false),
+            );
             (way.shuffles, way.instructions)
         };
         assert_eq!(choose(1, None), (5, 0), "one value is exchanged");

@@ -287,7 +287,7 @@ fn neutral(kind: Kind, element: Type<'_>) -> Option<u64> {
         Kind::FloatMaximum => float.map(|_| sign | infinity),
         Kind::FloatMinimum => float.map(|_| infinity),
         Kind::FloatExtremum => float.map(|_| infinity | quiet),
-        Kind::Quotient | Kind::Other => None,
+        Kind::FloatProduct | Kind::Quotient | Kind::Other => None,
     }
 }
 

@@ -14,10 +14,11 @@
 //! runs beyond the end, and only earlier ones are guarded. All of this is inside a conditional, unless it is known
 //! that there is an iteration.
 //!
-//! Or the last iterations are *apart*, if operations are in the first stage and in the last: of `n` iterations the loop
-//! runs the first `n - (S - 1)`, from which nothing is ahead of the end, so that it has no guards; and a second loop, which
-//! goes on with what the first has carried, runs what the others have in the last stage. Where there are fewer iterations
-//! than stages, the first loop runs none. So any number of stages costs the code of one more iteration.
+//! Or the last iterations are *apart*: of `n` iterations the loop runs the first `n - (S - 1)`, from which nothing is
+//! ahead of the end, so that it has no guards; and a second loop, which goes on with what the first has carried, runs
+//! what the others have in all stages but the first, with guards for those between the first and the last. Where
+//! there are fewer iterations than stages, the first loop runs none. So any number of stages costs the code of one
+//! more iteration.
 //!
 //! # The laws
 //!
@@ -65,7 +66,8 @@ pub enum End {
     Guarded,
     /// The last iteration is peeled.
     Peeled,
-    /// It guards nothing; a second loop runs the last stage of the iterations from which something would be ahead of the end.
+    /// It guards nothing; a second loop runs the iterations from which something of the first stage would be ahead of the
+    /// end, without that.
     Apart,
 }
 
@@ -74,8 +76,8 @@ pub enum End {
 enum Part {
     /// All operations; what is ahead by more than `on_time` iterations is guarded.
     All { on_time: usize },
-    /// Those that are not ahead.
-    OnTime,
+    /// Those that are not of the first stage, guarded if they are ahead.
+    Rest,
 }
 
 /// Why there is no such pipeline: an operation uses a value that does not exist yet.
@@ -431,9 +433,7 @@ where
         let initial = self.prologue(rewriter, &ahead, last.is_some());
         let attributes = of.operation().attrs();
         let most = self.plan.stages - 1;
-        let has_two =
-            (0..self.plan.order.len()).all(|place| [0, most].contains(&self.plan.lead(place)));
-        let cut = (apart && has_two)
+        let cut = apart
             .then(|| {
                 let mut arithmetic = Arithmetic { rewriter, location };
                 ahead.cut(&mut arithmetic, of, most)
@@ -467,7 +467,7 @@ where
             let bounds = [cut, of.upper(), of.step()];
             let rest = For::build(rewriter, location, bounds, &initial, &attributes);
             rewriter.set_to_end(rest.body());
-            self.body(rewriter, &ahead, rest, &slots, Part::OnTime);
+            self.body(rewriter, &ahead, rest, &slots, Part::Rest);
             rewriter.set_after(rest.operation());
             let results = rest.results();
             let result = |argument| {
@@ -513,8 +513,8 @@ where
         (new, yielded.collect())
     }
 
-    /// The slots that the last stage of some iterations needs, one after the other, and those that have these results
-    /// at the end.
+    /// The slots that all stages but the first need in some iterations, one after the other, and those that have these
+    /// results at the end.
     fn slots_of_rest(&self, used: &[Value<'c, 'a>]) -> Vec<(Value<'c, 'a>, usize)> {
         let plan = &self.plan;
         let mut slots: Vec<(Value, usize)> = Vec::new();
@@ -529,9 +529,10 @@ where
             add(&mut slots, Some(Source::Slot(argument, 0)));
         }
         for (place, staged) in plan.order.iter().enumerate() {
-            if plan.lead(place) == 0 {
+            let lead = plan.lead(place);
+            if lead < plan.stages - 1 {
                 for value in Plan::operands(staged.operation) {
-                    add(&mut slots, plan.source(value, 0, place));
+                    add(&mut slots, plan.source(value, lead, place));
                 }
             }
         }
@@ -682,8 +683,8 @@ where
             let (operation, lead) = (staged.operation, plan.lead(place));
             let on_time = match part {
                 Part::All { on_time } => on_time,
-                Part::OnTime if lead > 0 => continue,
-                Part::OnTime => 0,
+                Part::Rest if lead == plan.stages - 1 => continue,
+                Part::Rest => 0,
             };
             let mut mapping = Mapping::new();
             for value in Plan::operands(operation) {

@@ -12,7 +12,7 @@ use super::induction::{self, Numbers};
 use super::view::For;
 
 /// The number of copies of the body that a loop asks for.
-const FACTOR: &str = "tt.loop_unroll_factor";
+pub(crate) const FACTOR: &str = "tt.loop_unroll_factor";
 /// The number of stages in which a loop is pipelined.
 pub(crate) const STAGES: &str = "tt.num_stages";
 

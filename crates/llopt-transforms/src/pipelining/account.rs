@@ -51,6 +51,8 @@ pub struct Pipelined {
     pub held: bool,
     /// Products that run on into the next iteration.
     pub running: u32,
+    /// Iterations that are unrolled to one, so that the loads of one are outstanding while those of another are issued.
+    pub unrolled: u32,
     /// Whether the first of two products in a chain runs an iteration ahead of the second, or why it does not; `None` if
     /// there are no such products.
     pub ahead: Option<Result<(), String>>,
@@ -82,6 +84,7 @@ impl Pipelined {
             through_registers: 0,
             held: false,
             running: 0,
+            unrolled: 1,
             ahead: None,
             producer: None,
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use llopt_dialects::tables::types::{Pointer, element_or_self};
-use llopt_mlir::ir::OperationExt;
+use llopt_mlir::ir::{OperationExt, attr};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use llopt_target::Feature;
@@ -20,13 +20,16 @@ use super::stores::{may_meet, parameter, stored_to};
 use super::{depth, last_iterations, overlap, ring};
 use crate::allocation::FunctionBuffers;
 use crate::axis::AxisAnalysis;
-use crate::loops::unroll::STAGES;
+use crate::loops::unroll::{FACTOR, STAGES};
 use crate::loops::view::For;
 
 /// Registers of a thread for addresses that accesses share, and counters.
 const ADDRESSES: u32 = 40;
 /// Registers of a thread in addition to the carried values.
 const REGISTERS_BESIDE: u32 = 64;
+
+/// The sets of registers that loads of successive iterations bring data to, where they are outstanding at the same time.
+const HALVES: u32 = 2;
 
 /// A loop with products, and the loads and products that can move.
 pub(super) struct Candidate<'c, 'a> {
@@ -39,6 +42,8 @@ pub(super) struct Candidate<'c, 'a> {
     pub(super) warps: u32,
     /// Whether some of its products are issued early.
     pub(super) overlaps: bool,
+    /// Registers of a thread for what is loaded to registers in an iteration.
+    pub(super) passing: u32,
 }
 
 impl<'c: 'a, 'a> Candidate<'c, 'a> {
@@ -101,6 +106,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             loads: chosen,
             warps,
             overlaps: false,
+            passing,
         })
     }
 
@@ -171,6 +177,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             fit: room / per_slot.max(1),
             runs_on: !self.running.is_empty(),
             copies: self.loads.iter().any(Load::is_copied),
+            loaded: self.loaded(plans),
             by_memory: scheduled.is_bound_by_memory(),
             warps: self.warps,
             spills: wanted_registers > registers,
@@ -183,7 +190,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
                 per_slot * (1 + u64::from(!self.running.is_empty()))
             ));
         };
-        let held = self.holds(depth.stages, facts, plans);
+        let held = !depth.outstanding && self.holds(depth.stages, facts, plans);
         let end = last_iterations::end(of, &self.loads, self.warps, plans);
         let design = Design {
             end,
@@ -193,6 +200,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             running: self.running,
             stages: depth.stages as usize,
             early: depth.early,
+            outstanding: depth.outstanding,
         };
         let slots = design.slots() as u32;
         let copies = design.loads.iter().filter(|load| load.is_copied());
@@ -205,17 +213,37 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             through_registers: design.loads.len() as u32 - copies,
             held,
             running: design.running.len() as u32,
+            unrolled: if depth.outstanding { HALVES } else { 1 },
             ..Pipelined::of(scheduled, wanted)
         };
-        let mut rewriter = Rewriter::new(of.operation().ctx());
+        let of_context = of.operation().ctx();
+        let mut rewriter = Rewriter::new(of_context);
         // Of the loops that take its place none is pipelined again.
         of.operation().remove_attr(STAGES);
         let new = rewrite(&mut rewriter, design);
         let new = new.ok_or("a value would be used before it is there")?;
-        if self.overlaps {
+        if depth.outstanding {
+            // Later, when accesses have their final form.
+            let factor = attr::i32(of_context, HALVES as i32);
+            new.operation().set_attr(FACTOR, factor);
+        } else if self.overlaps {
             overlap::run_until_read(&mut rewriter, new, self.warps, plans);
         }
         Ok(pipelined)
+    }
+
+    /// The registers of loads that may be outstanding for more than an iteration: all go through registers, and no product
+    /// is still running when they are stored.
+    fn loaded(&self, plans: &Plans) -> Option<depth::Loaded> {
+        let is_stored = self.running.is_empty() && !self.overlaps;
+        let through_registers = !self.loads.iter().any(Load::is_copied);
+        (is_stored && through_registers).then(|| depth::Loaded {
+            each: self.passing,
+            others: self.registers(plans),
+            limit: plans
+                .target()
+                .plain_registers_of_each(self.warps * plans.target().warp_size()),
+        })
     }
 }
 

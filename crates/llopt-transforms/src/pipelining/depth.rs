@@ -19,6 +19,23 @@
 //! Then the copies of one more iteration are outstanding while the products run: with two stages that is the
 //! difference between some and none. And they are issued while the products wait for reads of shared memory.
 //!
+//! # Loads through registers
+//!
+//! Registers can be stored when the load has arrived, so where they are stored in the iteration that has issued the
+//! load, an iteration takes as long as memory, however many stages there are. If one iteration does not hide the latency, they
+//! are stored in the next one, after the loads of that one were issued: two iterations' loads are outstanding.
+//!
+//! ```text
+//! stored in the same iteration            stored in the next one
+//!   load i + stages - 1                     load i + stages - 1 to one half of the registers
+//!   products of i                           products of i
+//!   store i + stages - 1                    store i + stages - 2 from the other half
+//! ```
+//!
+//! The halves change places from iteration to iteration, so two iterations are unrolled to one; otherwise the loaded
+//! registers would have to be copied, which waits for them. It takes the registers twice, and a buffer less in shared
+//! memory, or a stage more than the program asks for with as many buffers.
+//!
 //! # How far ahead
 //!
 //! Memory bandwidth is used fully if the bytes outstanding on each multiprocessor equal the bytes that arrive there
@@ -54,12 +71,26 @@ pub(super) struct Rings {
     pub(super) runs_on: bool,
     /// Whether there are asynchronous copies.
     pub(super) copies: bool,
+    /// Registers of a thread for which loads are outstanding, where all loads go through registers and products take
+    /// what is stored.
+    pub(super) loaded: Option<Loaded>,
     /// Whether no other pipe is busy for more than a third of the time that memory is.
     pub(super) by_memory: bool,
     /// Warps of a block.
     pub(super) warps: u32,
     /// Whether threads hold more values than they have registers.
     pub(super) spills: bool,
+}
+
+/// Registers of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loaded {
+    /// For what the loads of an iteration bring, and their addresses.
+    pub(super) each: u32,
+    /// For all else.
+    pub(super) others: u32,
+    /// There are so many.
+    pub(super) limit: u32,
 }
 
 /// How far copies are ahead.
@@ -69,11 +100,24 @@ pub(super) struct Depth {
     pub(super) stages: u32,
     /// Whether copies come before the products of an iteration.
     pub(super) early: bool,
+    /// Whether loaded registers are stored in the next iteration.
+    pub(super) outstanding: bool,
 }
 
 impl Rings {
     fn slots(&self, depth: Depth) -> u64 {
         u64::from(depth.stages) - 1 + u64::from(self.runs_on || depth.early)
+            - u64::from(depth.outstanding)
+    }
+
+    /// Whether loads stay outstanding for an iteration more: that one does not hide their latency, and there are registers
+    /// for both.
+    fn stay_outstanding(&self) -> bool {
+        const STORED_AT_ONCE: u32 = 2;
+        self.needed > STORED_AT_ONCE
+            && self
+                .loaded
+                .is_some_and(|loaded| loaded.others + 2 * loaded.each <= loaded.limit)
     }
 
     /// How far ahead copies are issued, given the number of resident blocks by the number of buffers; `None` if no
@@ -83,9 +127,17 @@ impl Rings {
         let least = Depth {
             stages: least.map_or(self.asked, |least| least.min(self.asked)),
             early: false,
+            outstanding: false,
         };
         if least.stages < 2 {
             return None;
+        }
+        if self.stay_outstanding() {
+            return Some(Depth {
+                stages: least.stages.max(3),
+                outstanding: true,
+                ..least
+            });
         }
         if !self.copies || self.spills || least.stages < self.asked {
             return Some(least);
@@ -102,9 +154,11 @@ impl Rings {
         };
         let most = self.needed.min(MOST).max(self.asked);
         let early = !self.runs_on;
-        let mut depths = (self.asked..=most)
-            .rev()
-            .map(|stages| Depth { stages, early });
+        let mut depths = (self.asked..=most).rev().map(|stages| Depth {
+            stages,
+            early,
+            outstanding: false,
+        });
         Some(depths.find(is_free).unwrap_or(least))
     }
 }
@@ -130,6 +184,7 @@ mod tests {
             fit: (227 << 10) / (kilobytes << 10),
             runs_on: false,
             copies: true,
+            loaded: None,
             by_memory,
             warps: 4,
             spills: false,
@@ -158,6 +213,7 @@ mod tests {
             fit: 4,
             runs_on: false,
             copies: true,
+            loaded: None,
             by_memory: false,
             warps: 8,
             spills,
@@ -177,6 +233,35 @@ mod tests {
     }
 
     #[test]
+    fn loads_through_registers_stay_outstanding_where_an_iteration_hides_no_latency() {
+        let depth = |asked, needed, each| {
+            let rings = Rings {
+                asked,
+                needed,
+                fit: 4,
+                runs_on: false,
+                copies: false,
+                loaded: Some(Loaded {
+                    each,
+                    others: 80,
+                    limit: 128,
+                }),
+                by_memory: false,
+                warps: 4,
+                spills: false,
+            };
+            let depth = rings.depth(|_| 1).expect("it fits");
+            (depth.stages, rings.slots(depth), depth.outstanding)
+        };
+        // The program asks for two stages, and one buffer is enough for three.
+        assert_eq!(depth(2, 8, 12), (3, 1, true));
+        assert_eq!(depth(3, 8, 12), (3, 1, true));
+        // One iteration hides the latency, or the registers do not fit twice.
+        assert_eq!(depth(3, 2, 12), (3, 2, false));
+        assert_eq!(depth(2, 8, 25), (2, 1, false));
+    }
+
+    #[test]
     fn what_does_not_fit_is_not_asked_for() {
         let rings = |fit, runs_on| Rings {
             asked: 4,
@@ -184,6 +269,7 @@ mod tests {
             fit,
             runs_on,
             copies: true,
+            loaded: None,
             by_memory: true,
             warps: 4,
             spills: false,

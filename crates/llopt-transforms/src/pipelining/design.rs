@@ -18,14 +18,17 @@ pub(super) struct Design<'c, 'a> {
     pub(super) early: bool,
     /// Whether what is loaded to registers is held there for an iteration ([`super::order`]).
     pub(super) held: bool,
+    /// Whether loaded registers are stored in the iteration after the one that issues the loads ([`super::depth`]).
+    pub(super) outstanding: bool,
     /// How the loop ends.
     pub(super) end: End,
 }
 
 impl<'c: 'a, 'a> Design<'c, 'a> {
-    /// Buffers of each ring: one for each iteration by which loads are ahead, and one that a product still reads or
-    /// that the iteration before has read.
+    /// Buffers of each ring: one for each iteration by which loads are ahead, except one that is still in registers,
+    /// and one that a product still reads or that the iteration before has read.
     pub(super) fn slots(&self) -> usize {
         self.stages - 1 + usize::from(self.early || !self.running.is_empty())
+            - usize::from(self.outstanding)
     }
 }

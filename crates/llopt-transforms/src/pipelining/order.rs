@@ -95,10 +95,18 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
             .copied()
             .filter(|operation| design.early && LocalStoreOp::of(*operation).is_none())
             .collect();
+        // Stores of the iteration before, where the loads of this one stay outstanding.
+        let outstanding: Vec<OperationRef> = self
+            .ahead
+            .iter()
+            .copied()
+            .filter(|operation| design.outstanding && LocalStoreOp::of(*operation).is_some())
+            .collect();
+        let stored = Slice::of(of, operands_of(&outstanding), &users).ok()?;
         let copied = Slice::of(of, operands_of(&copies), &users).ok()?;
         let all = of.operations();
         let product = all.iter().copied().find(|operation| is_product(*operation));
-        let stores: Vec<OperationRef> = self
+        let held: Vec<OperationRef> = self
             .ahead
             .iter()
             .copied()
@@ -138,7 +146,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
                 () if before.operations.contains(operation) => (0, 0),
                 () if is_wait(operation) => (1, last),
                 () if is_in(&copies, &copied) => (3, 0),
-                () if stores.contains(operation) => (7, 1),
+                () if held.contains(operation) || is_in(&outstanding, &stored) => (7, 1),
                 () if is_in(&self.ahead, &slice) => (7, 0),
                 () if is_read(operation) => (2, last),
                 () if is_behind(operation) => (6, last),

@@ -364,6 +364,7 @@ mod tests {
             through_registers: 0,
             held: false,
             running_products: 1,
+            unrolled: 1,
             product_ahead: None,
             not_ahead: None,
             producer: None,

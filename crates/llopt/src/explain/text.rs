@@ -164,6 +164,14 @@ impl fmt::Display for LoopSchedule {
                     of.bytes,
                     of.running_products
                 )?;
+                if of.unrolled > 1 {
+                    writeln!(
+                        f,
+                        "  registers  the loads of two iterations are outstanding, in registers that change places: {} \
+                         iterations are unrolled to one",
+                        of.unrolled
+                    )?;
+                }
                 let limit = of.limit.as_deref();
                 writeln!(
                     f,

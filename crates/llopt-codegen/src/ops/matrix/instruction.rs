@@ -52,20 +52,37 @@ const LONG: u32 = 32;
 /// Cycles for which an instruction of a wave of 64 threads keeps its 16 lanes busy.
 const CYCLES_OF_ONE: u32 = 4;
 
-/// Whether a product reads its operands unchanged and is the only one of its block, the other work of the block is
-/// only on addresses, and the block gives the instruction scheduler no hints itself.
+/// Whether a product reads its operands unchanged and its block has no other work than this sum of products and
+/// addresses, and gives the instruction scheduler no hints itself.
 fn is_scheduled_alone(op: OperationRef<'_, '_>) -> bool {
     let is_read = |operand: Value<'_, '_>| LocalLoadOp::defining(operand).is_some();
-    op.operand_values().take(2).all(is_read) && is_only_product(op)
+    op.operand_values().take(2).all(is_read) && is_only_sum(op)
 }
 
-/// Whether a block has no other product, and nothing that says how instructions are scheduled.
-fn is_only_product(op: OperationRef<'_, '_>) -> bool {
+/// Whether an operation is a product of matrix units.
+fn is_product(op: OperationRef<'_, '_>) -> bool {
+    tt::DotOp::of(op).is_some() || tt::DotScaledOp::of(op).is_some()
+}
+
+/// Whether each product of a block adds to the one before it, as those of unrolled iterations do, and nothing in the block
+/// says how instructions are scheduled.
+fn is_only_sum(op: OperationRef<'_, '_>) -> bool {
     let mut next = op.parent_block().and_then(|block| block.first_operation());
+    let mut before: Option<OperationRef<'_, '_>> = None;
     while let Some(other) = next {
-        let is_product = tt::DotOp::of(other).is_some() || tt::DotScaledOp::of(other).is_some();
-        if other != op && is_product || matches!(Op::of(other), Some(Op::Rocdl(_))) {
+        if matches!(Op::of(other), Some(Op::Rocdl(_))) {
             return false;
+        }
+        if is_product(other) {
+            let adds = |last: OperationRef<'_, '_>| {
+                other
+                    .operand_values()
+                    .any(|operand| operand.defining_op() == Some(last))
+            };
+            if !before.is_none_or(adds) {
+                return false;
+            }
+            before = Some(other);
         }
         next = other.next_op();
     }
@@ -75,20 +92,21 @@ fn is_only_product(op: OperationRef<'_, '_>) -> bool {
 /// How many executions of an instruction that keeps its unit busy for so many cycles are to stand behind the last place
 /// at which nothing has waited for global memory yet: as many as hide what becomes of what has been loaded for later
 /// iterations. LLVM's scheduler knows a latency that caches do not have, and would wait for it between the first products.
-/// `None` if nothing is loaded before the product that is stored to shared memory behind it.
+/// `None` if nothing is loaded before the product, in this iteration or the one before, that is stored to shared memory
+/// behind it.
 fn behind_loads(
     lowering: &FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,
     busy: u32,
 ) -> Option<usize> {
     // An MFMA leaves the wave time for other instructions; a WMMA is over before many are issued.
-    if !lowering.hooks().target().has(Feature::Mfma) || !is_only_product(op) {
+    if !lowering.hooks().target().has(Feature::Mfma) || !is_only_sum(op) {
         return None;
     }
     let mut words = 0;
     let mut next = op.next_op();
     while let Some(other) = next {
-        next = other.next_op();
+        next = other.next_op().filter(|next| !is_product(*next));
         let Some(store) = LocalStoreOp::of(other) else {
             continue;
         };
@@ -97,7 +115,12 @@ fn behind_loads(
                 tt::LoadOp::of(*load).is_some() || amdg::BufferLoadOp::of(*load).is_some();
             is_load && load.parent_block() == op.parent_block() && load.is_before(op)
         };
-        if store.src().defining_op().filter(is_before).is_some() {
+        let is_loaded = match store.src().defining_op() {
+            Some(load) => is_before(&load),
+            // The loop carries it from the iteration before.
+            None => true,
+        };
+        if is_loaded {
             let of = lowering.tensor_of(other, store.src()).ok()?;
             words += (of.registers() as u32 * of.element.bits()).div_ceil(u32::BITS);
         }

@@ -27,7 +27,9 @@ pub(crate) fn reduce_in_memory<'ctx>(
 ) -> Lowered<Vec<Tuple<'ctx>>> {
     let (op, region) = (reduce.operation(), reduce.combine_op());
     let e = lowering.e;
-    let bases = scratch::of_operands(lowering, op, elements, plan.scratch_elements())?;
+    let combination = Combination::of(region);
+    let count = plan.scratch_elements(&combination);
+    let bases = scratch::of_operands(lowering, op, elements, count)?;
     let own = lowering.linear(&plan.thread_places, &plan.block_places);
     let acts = lowering
         .threads
@@ -63,7 +65,7 @@ pub(crate) fn reduce_in_memory<'ctx>(
             .iter()
             .map(|element| element.memory_bits().div_ceil(32))
             .sum(),
-        combination: Combination::of(region).instructions,
+        combination: combination.instructions,
     };
     if work.is_better_spread(lowering.hooks().target()) {
         combine_spread(lowering, op, region, work, elements, &bases)?;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | registers of a key | combinations as a tree |
 //! | steps between lanes | shuffles and selects, or the hardware's own instruction ([`super::warp`]) |
-//! | partial results | a trip through shared memory ([`super::partial_results`]) |
+//! | partial results, and results that warps would not agree on | a trip through shared memory ([`super::partial_results`]) |
 
 use llopt_dialects::tt;
 use llopt_plan::reduction::combination::Combination;
@@ -39,11 +39,11 @@ pub(crate) fn reduce<'ctx>(
     let announced = cluster::announce(lowering, operation, &plan.exchanges)?;
 
     let keys: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();
+    let combination = Combination::of(region);
     let in_warp = WarpReduction::new(
-        &keys,
-        &plan.lane_steps,
+        &plan,
         &elements,
-        &Combination::of(region),
+        &combination,
         lowering.program.threads_per_warp.trailing_zeros(),
         lowering.hooks().target(),
     );
@@ -58,7 +58,7 @@ pub(crate) fn reduce<'ctx>(
             blocks: 1 << plan.exchanges.len(),
             shared_bytes: elements
                 .iter()
-                .map(|element| operand_bytes(plan.scratch_elements(), *element))
+                .map(|element| operand_bytes(plan.scratch_elements(&combination), *element))
                 .sum(),
         })
     });
@@ -84,7 +84,7 @@ pub(crate) fn reduce<'ctx>(
         return Ok(());
     };
 
-    let distinct: Vec<Tuple<'ctx>> = if plan.partial_bits == 0 {
+    let distinct: Vec<Tuple<'ctx>> = if !plan.goes_through_memory(&combination) {
         pick_keys(lowering, operation, &plan, &values, shape)?
     } else {
         partial_results::reduce_in_memory(

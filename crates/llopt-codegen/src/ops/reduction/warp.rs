@@ -33,7 +33,7 @@ pub(crate) fn reduce<'ctx>(
         Way::Stages(stages) => {
             let mut held: Vec<(u32, Tuple<'ctx>)> = keys.iter().copied().zip(values).collect();
             for stage in &stages.0 {
-                held = follow_stage(lowering, op, region, *stage, &held, elements)?;
+                held = follow_stage(lowering, op, region, stage, &held, elements)?;
             }
             // The joins have changed the order.
             Ok(keys
@@ -67,7 +67,7 @@ fn follow_stage<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
     region: RegionRef<'_, '_>,
-    stage: Stage,
+    stage: &Stage,
     held: &[(u32, Tuple<'ctx>)],
     elements: &[Element],
 ) -> Lowered<Vec<(u32, Tuple<'ctx>)>> {
@@ -116,6 +116,20 @@ fn follow_stage<'ctx>(
                     ))
                 })
                 .collect()
+        }
+        Stage::Agree(source) => {
+            let lane = lowering.linear(source, &[]);
+            let own = in_words(lowering.e, elements, held.iter().map(|(_, own)| own));
+            let map = |word: &V<'ctx>| {
+                words::map_lanes(lowering.e, lowering.hooks(), *word, source, lane)
+            };
+            let agreed: Vec<Vec<V<'ctx>>> = own
+                .iter()
+                .map(|column| column.iter().map(map).collect())
+                .collect();
+            let values = out_of_words(lowering.e, elements, &agreed, held.len());
+            let keys = held.iter().map(|(key, _)| *key);
+            Ok(keys.zip(values).collect())
         }
         Stage::Join(share) => {
             let second = lowering.parity(share.told_by, 0, 0);

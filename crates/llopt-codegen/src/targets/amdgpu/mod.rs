@@ -151,6 +151,10 @@ impl Hooks for Amdgpu {
         shared::shuffle_xor(e, self.target, word, xor)
     }
 
+    fn map_lanes<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, source: &[u32]) -> Option<V<'ctx>> {
+        shared::map_lanes(e, self.target(), word, source)
+    }
+
     fn shuffle_from<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>, lane: V<'ctx>) -> V<'ctx> {
         shared::shuffle_from(e, word, lane)
     }

@@ -46,16 +46,21 @@ mod dpp {
     /// Exchange at any distance inside of a row (gfx10 and later), plus the distance.
     pub const ROW_XMASK: i64 = 0x160;
 
-    /// Permutation of four lanes that exchanges at distance `xor` below 4.
-    pub fn quad(xor: u32) -> i64 {
-        (0..4).map(|lane| i64::from(lane ^ xor) << (2 * lane)).sum()
+    /// The word of the first lane of a row (`row_share:0`; on CDNA `row_newbcast:0`).
+    pub const FIRST_OF_ROW: i64 = 0x150;
+
+    /// Four lanes each take the word of one of them.
+    pub fn quad(source: impl Fn(u32) -> u32) -> i64 {
+        (0..4)
+            .map(|lane| i64::from(source(lane)) << (2 * lane))
+            .sum()
     }
 }
 
 /// The control of DPP for lanes at distance `xor`; `None` where there is none.
 fn dpp_control(target: Target, xor: u32) -> Option<i64> {
     match xor {
-        1..4 => Some(dpp::quad(xor)),
+        1..4 => Some(dpp::quad(|lane| lane ^ xor)),
         4..16 if target.has(Feature::Permlane16) => Some(dpp::ROW_XMASK + i64::from(xor)),
         7 => Some(dpp::HALF_MIRROR),
         8 => Some(dpp::ROTATE_8),
@@ -68,16 +73,7 @@ fn dpp_control(target: Target, xor: u32) -> Option<i64> {
 pub fn shuffle_xor<'ctx>(e: &Emitter<'ctx>, target: Target, word: V<'ctx>, xor: u32) -> V<'ctx> {
     let any_in_row = target.has(Feature::Permlane16);
     if let Some(control) = dpp_control(target, xor) {
-        let of = [word.get_type()];
-        let arguments = [
-            word,
-            word,
-            e.i32(control),
-            e.i32(0xf),
-            e.i32(0xf),
-            e.bool(true),
-        ];
-        return e.intrinsic("llvm.amdgcn.update.dpp", &of, &arguments);
+        return move_by_dpp(e, word, control);
     }
     if xor < 32 && !(any_in_row && xor >= 16) {
         // Bit mode of ds_swizzle inside of 32 lanes: and, or, xor masks of five bits each.
@@ -86,28 +82,82 @@ pub fn shuffle_xor<'ctx>(e: &Emitter<'ctx>, target: Target, word: V<'ctx>, xor: 
     }
     if any_in_row && xor & !15 == 16 {
         // Lane i of each row takes lane (i ^ low) of the other row.
-        let low = xor & 15;
-        let select = |from: u32| {
-            (0..8u32)
-                .map(|i| i64::from((from + i) ^ low) << (4 * i))
-                .sum::<i64>()
-        };
-        let of = [word.get_type()];
-        let selectors = [e.i32(select(0)), e.i32(select(8))];
-        // Lanes that are not active are read from, too, so the old value of the register is never used. The word itself
-        // would have to be copied there, because a reduction combines it with the result.
-        let arguments = [
-            e.poison(word.get_type()),
-            word,
-            selectors[0],
-            selectors[1],
-            e.bool(true),
-            e.bool(false),
-        ];
-        return e.intrinsic("llvm.amdgcn.permlanex16", &of, &arguments);
+        return permute_row(e, "llvm.amdgcn.permlanex16", word, |lane| lane ^ xor & 15);
     }
     let lane = lane(e, target);
     shuffle_from(e, word, e.xor(lane, e.i32(i64::from(xor))))
+}
+
+/// The word of another lane, by the control of data-parallel primitives.
+fn move_by_dpp<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>, control: i64) -> V<'ctx> {
+    let of = [word.get_type()];
+    let arguments = [
+        word,
+        word,
+        e.i32(control),
+        e.i32(0xf),
+        e.i32(0xf),
+        e.bool(true),
+    ];
+    e.intrinsic("llvm.amdgcn.update.dpp", &of, &arguments)
+}
+
+/// `v_permlane16` and `v_permlanex16`: each lane takes the word of lane `source` of its row of 16, or of the other row.
+fn permute_row<'ctx>(
+    e: &Emitter<'ctx>,
+    name: &'static str,
+    word: V<'ctx>,
+    source: impl Fn(u32) -> u32,
+) -> V<'ctx> {
+    let select = |from: u32| {
+        (0..8u32)
+            .map(|i| i64::from(source(from + i)) << (4 * i))
+            .sum::<i64>()
+    };
+    let of = [word.get_type()];
+    // Lanes that are not active are read from, too, so the old value of the register is never used. The word itself
+    // would have to be copied there, because a reduction combines it with the result.
+    let arguments = [
+        e.poison(word.get_type()),
+        word,
+        e.i32(select(0)),
+        e.i32(select(8)),
+        e.bool(true),
+        e.bool(false),
+    ];
+    e.intrinsic(name, &of, &arguments)
+}
+
+/// The word of the lane that a linear function of the lane's number names, where an arithmetic instruction fetches it
+/// ([`Target::maps_lanes_by_arithmetic`]).
+pub fn map_lanes<'ctx>(
+    e: &Emitter<'ctx>,
+    target: Target,
+    word: V<'ctx>,
+    source: &[u32],
+) -> Option<V<'ctx>> {
+    if !target.maps_lanes_by_arithmetic(source) {
+        return None;
+    }
+    let of_lane = |lane: u32| {
+        let images = source.iter().enumerate();
+        images
+            .filter(|(bit, _)| lane >> bit & 1 == 1)
+            .fold(0, |all, (_, image)| all ^ image)
+    };
+    if source.iter().all(|image| *image == 0) {
+        return Some(of_first_lane(e, word));
+    }
+    let stays_in_quad = (2..source.len()).all(|bit| source[bit] == 1 << bit);
+    Some(
+        if stays_in_quad && source.iter().take(2).all(|image| *image < 4) {
+            move_by_dpp(e, word, dpp::quad(of_lane))
+        } else if source.iter().take(4).all(|image| *image == 0) {
+            move_by_dpp(e, word, dpp::FIRST_OF_ROW)
+        } else {
+            permute_row(e, "llvm.amdgcn.permlane16", word, of_lane)
+        },
+    )
 }
 
 /// The number of this lane in its wavefront.
