@@ -49,7 +49,6 @@ sys.path.insert(0, str(HERE))
 import certificate_launches
 import numpy as np
 from calls import Refused, llopt
-from cases import Scalar
 
 TARGET = "cuda:90"
 # Bytes of memory that a multiprocessor gets in a cycle: 3.35 TB/s, as far as they are reached, 132 multiprocessors.
@@ -110,16 +109,7 @@ def simulated(path, case, folder):
     with tempfile.TemporaryDirectory() as scratch:
         scratch = Path(scratch)
         arrays = certificate_launches.all_contents(launch)
-        words = []
-        for argument in launch.arguments:
-            if isinstance(argument, Scalar):
-                words.append(repr(argument.value))
-                continue
-            is_map = isinstance(argument, certificate_launches.Descriptor)
-            name = argument.buffer if is_map else argument
-            np.save(scratch / f"{name}.npy", arrays[name].reshape(argument.shape) if is_map else arrays[name])
-            words.append(("desc:" if is_map else "") + str(scratch / f"{name}.npy"))
-            words += [str(number) for number in (*argument.shape, argument.shape[1], 1)] if is_map else []
+        words = certificate_launches.words(launch, arrays, scratch)
         run = ["run", folder / f"{case['file']}.ttir", *options(case), "--grid", ",".join(map(str, launch.grid))]
         try:
             llopt(path, *run, "--args", ",".join(words), "--out-dir", scratch / "out")

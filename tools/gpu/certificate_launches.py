@@ -105,6 +105,22 @@ def all_contents(launch):
     return {name: contents(buffer, seed) for seed, (name, buffer) in enumerate(launch.buffers.items())}
 
 
+def words(launch, arrays, folder):
+    """The arguments as `llopt run` takes them, with the buffers as files in a folder."""
+    found = []
+    for argument in launch.arguments:
+        if isinstance(argument, Scalar):
+            found.append(repr(argument.value))
+            continue
+        is_map = isinstance(argument, Descriptor)
+        name = argument.buffer if is_map else argument
+        file = folder / f"{name}.npy"
+        np.save(file, arrays[name].reshape(argument.shape) if is_map else arrays[name])
+        found.append(("desc:" if is_map else "") + str(file))
+        found += [str(number) for number in (*argument.shape, argument.shape[1], 1)] if is_map else []
+    return found
+
+
 def size(buffer):
     """Bytes of a buffer."""
     return buffer.elements * formats.storage(buffer.type).itemsize

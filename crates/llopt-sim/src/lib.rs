@@ -78,4 +78,5 @@ mod units;
 pub use error::{Error, LaunchError};
 pub use machine::entry::Machine;
 pub use machine::launch::{Argument, Launch, Mapping, Options, Order, Progress, TensorArgument};
+pub use machine::removal::{Change, Evidence, Removal};
 pub use machine::report::{Finding, FindingKind, GlobalTraffic, LineReport, Report, SharedTraffic};

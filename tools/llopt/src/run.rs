@@ -126,6 +126,11 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "reference")]
     orders: bool,
 
+    /// Instead of writing results, run the kernel once more without each of its waits, fences and barriers, and list what
+    /// shows the absence: a finding of the sanitizer, other results, or nothing. With --report as JSON
+    #[arg(long, conflicts_with_all = ["reference", "orders", "out_dir", "no_sanitizer"])]
+    removals: bool,
+
     /// Threads that run blocks; without races the result does not depend on it [default: all cores]
     #[arg(long, value_name = "N", conflicts_with = "reference")]
     jobs: Option<NonZeroUsize>,
@@ -223,7 +228,7 @@ pub fn run(arguments: Arguments, bounds: crate::budget::Bounds) -> Result<()> {
     };
     isolation::lift_limits();
     let libraries: Vec<&Path> = arguments.library.iter().map(PathBuf::as_path).collect();
-    let machine = Machine::with_libraries(
+    let mut machine = Machine::with_libraries(
         &kernel.ir,
         &libraries,
         arguments.target,
@@ -239,6 +244,9 @@ pub fn run(arguments: Arguments, bounds: crate::budget::Bounds) -> Result<()> {
         );
     }
     let launch = launch(&arguments, &kernel, &machine, values)?;
+    if arguments.removals {
+        return remove(&arguments, &mut machine, &launch);
+    }
     execute(&arguments, &machine, launch, &arrays)
 }
 
@@ -373,6 +381,41 @@ fn execute(
         eprintln!("llopt: note: {difference:#}");
     }
     bail!("the sanitizer has {} findings", report.findings.len());
+}
+
+/// Runs the kernel without each of its synchronising operations.
+///
+/// # Errors
+/// The kernel as it is fails or has findings, the report cannot be written, or nothing shows an absence.
+fn remove(arguments: &Arguments, machine: &mut Machine, launch: &Launch) -> Result<()> {
+    let options = sim::Options {
+        instruction_limit: arguments.instruction_limit,
+        threads: arguments.jobs.map(NonZeroUsize::get),
+        ..sim::Options::default()
+    };
+    let (report, removals) = machine.removals(launch, &options)?;
+    for finding in &report.findings {
+        eprintln!("{finding}");
+    }
+    ensure!(
+        report.findings.is_empty(),
+        "the sanitizer has {} findings in the kernel as it is",
+        report.findings.len()
+    );
+    match &arguments.report {
+        Some(output) => output.write_json(&removals)?,
+        None => removals.iter().for_each(|removal| println!("{removal}")),
+    }
+    let unfound = removals
+        .iter()
+        .filter(|removal| !removal.is_found())
+        .count();
+    ensure!(
+        unfound == 0,
+        "nothing shows the absence of {unfound} of {} operations",
+        removals.len()
+    );
+    Ok(())
 }
 
 /// Runs the blocks in other orders and compares the results.

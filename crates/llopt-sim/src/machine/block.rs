@@ -179,6 +179,7 @@ impl<'a, const W: usize> Block<'a, W> {
                 Some(Box::new(warp))
             })
             .collect();
+        let clocks = Clocks::new(warp_count, grid.lockstep).of_blocks(warps_per_block);
         Self {
             program,
             global,
@@ -187,7 +188,10 @@ impl<'a, const W: usize> Block<'a, W> {
             shared: vec![0; shared_bytes],
             shadow: grid.sanitize.then(|| Shadow::new(shared_bytes)),
             watch: grid.sanitize.then(Watch::new),
-            clocks: Clocks::new(warp_count, grid.lockstep).of_blocks(warps_per_block),
+            clocks: match grid.fences_order {
+                true => clocks.ordered_by_fences(),
+                false => clocks,
+            },
             sequence: 0,
             counters,
             findings: Findings::new(id, warps_per_block),
@@ -522,7 +526,7 @@ impl<'a, const W: usize> Block<'a, W> {
                 );
             }
             for &(warp, lanes, _) in &barrier.waiting {
-                self.clocks.learn(warp, &barrier.known);
+                self.clocks.given(warp, &barrier.known);
                 self.clocks.advance(warp);
                 if let Some(warp) = self.warps[warp].as_mut() {
                     for path in &mut warp.paths {

@@ -531,8 +531,11 @@ pub(crate) enum Async {
     ProxyFence,
     /// `wgmma.fence`.
     ProductFence,
-    /// A product of a warp group begins.
-    ProductBegin(SiteId),
+    /// A product of a warp group begins; it reads these registers.
+    ProductBegin {
+        registers: Vec<Slot>,
+        site: SiteId,
+    },
     /// An operand of a product is read from shared memory.
     FetchOperand(SharedOperand),
     /// `wgmma.commit_group`.
@@ -642,15 +645,15 @@ pub(crate) enum Op {
     Tiles(Box<TileAccess>),
     TransposeLoad(Box<TransposeLoad>),
     Barrier(Box<Barrier>, SiteId),
-    Async(Box<Async>),
+    Async(Box<Async>, SiteId),
     /// Private memory: the address of `offset` in the frame's part.
     Alloca {
         dst: Slot,
         offset: u64,
     },
     Call(Box<Call>),
-    /// Memory ordering: the machine executes in order, so only the counters take note of it.
-    Fence,
+    /// Memory ordering.
+    Fence(Fence, SiteId),
     /// Costs an instruction and does nothing (waits on counters, hints).
     Nothing,
     /// Stops the kernel with a finding.
@@ -660,6 +663,16 @@ pub(crate) enum Op {
     Expect(Box<Expectation>),
     /// Where a buffer of shared memory begins or ends, for the sanitizer.
     Life(Box<Life>),
+}
+
+/// What a fence orders for the other threads of the block. On AMD a barrier by itself orders no memory: a release comes
+/// before it, and an acquire after it. The machine executes in order, so a fence matters only for what is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fence {
+    /// Earlier accesses come before what a later barrier orders.
+    pub(crate) releases: bool,
+    /// Later accesses come after what an earlier barrier has ordered.
+    pub(crate) acquires: bool,
 }
 
 /// The life of a buffer of shared memory begins or ends.

@@ -10,6 +10,7 @@ use llopt_target::Target;
 use crate::error::Error;
 use crate::machine::bytecode::Program;
 use crate::machine::launch::{self, Launch, Options};
+use crate::machine::removal::{self, Removal};
 use crate::machine::report::Report;
 use crate::translate::decode;
 use crate::translate::join::join_accesses;
@@ -103,5 +104,18 @@ impl Machine {
     /// report.
     pub fn run(&self, launch: &mut Launch, options: &Options<'_>) -> Result<Report, Error> {
         launch::run(&self.program, self.target, launch, options)
+    }
+
+    /// Runs the kernel, and then once more for each of its waits, fences and barriers, without this one; returns the
+    /// report of the kernel as it is, and what shows each absence. The launch remains as it is.
+    ///
+    /// # Errors
+    /// Those of [`Self::run`] for the kernel as it is.
+    pub fn removals(
+        &mut self,
+        launch: &Launch,
+        options: &Options<'_>,
+    ) -> Result<(Report, Vec<Removal>), Error> {
+        removal::removals(&mut self.program, self.target, launch, options)
     }
 }

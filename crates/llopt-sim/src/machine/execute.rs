@@ -131,6 +131,11 @@ impl<const W: usize> Block<'_, W> {
                 warp.in_flight.copy(top.frame, target, source);
             }
         }
+        if warp.product_registers.is_fenced() && self.grid.sanitize {
+            for &(target, source) in &edge.moves {
+                warp.product_registers.copy(top.frame, target, source);
+            }
+        }
         for &(target, source) in &edge.moves {
             let value = rows[source as usize];
             if path.mask == low_bits(W as u32) {
@@ -188,6 +193,9 @@ impl<const W: usize> Block<'_, W> {
             let op = &block.ops[next];
             if !warp.in_flight.is_idle() {
                 self.watch_results(warp, frame, op, path.mask);
+            }
+            if warp.product_registers.is_fenced() && self.grid.sanitize {
+                warp.product_registers.follow(frame, op);
             }
             // The common case first, without leaving this loop.
             if full {
@@ -311,7 +319,7 @@ impl<const W: usize> Block<'_, W> {
             Op::Barrier(barrier, site) => {
                 return self.barrier(warp, path, frame, barrier, *site, mask);
             }
-            Op::Async(what) => self.asynchronous(warp, frame, what, mask)?,
+            Op::Async(what, _) => self.asynchronous(warp, frame, what, mask)?,
             Op::Alloca { dst, offset } => {
                 let frame = &mut warp.frames[frame];
                 let address = [frame.local_base + offset; W];
@@ -338,7 +346,8 @@ impl<const W: usize> Block<'_, W> {
                 });
                 return Ok(Flow::Called);
             }
-            Op::Fence | Op::Nothing | Op::Guard { .. } => {}
+            Op::Fence(fence, _) => self.clocks.order(warp.index, *fence),
+            Op::Nothing | Op::Guard { .. } => {}
             Op::Trap(site) => {
                 let place = &self.program.sites[*site as usize];
                 return Err(Stop::Fatal(format!(

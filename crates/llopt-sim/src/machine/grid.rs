@@ -14,6 +14,8 @@ pub(crate) struct Grid {
     pub(crate) sanitize: bool,
     /// Whether the program order also orders the lanes of a warp.
     pub(crate) lockstep: bool,
+    /// Whether barriers order memory only together with fences.
+    pub(crate) fences_order: bool,
     pub(crate) instruction_limit: u64,
     pub(crate) hidden_arguments: u64,
     /// Blocks of a cluster, along x.

@@ -246,6 +246,7 @@ pub(crate) fn run(
         shared_bytes: program.shared_dynamic.max(program.shared_static) + launch.dynamic_shared,
         sanitize: options.sanitize,
         lockstep: target.vendor() == Vendor::Amdgpu,
+        fences_order: target.vendor() == Vendor::Amdgpu,
         instruction_limit: options.instruction_limit,
         hidden_arguments,
         cluster: program.cluster,

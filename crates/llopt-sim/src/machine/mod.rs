@@ -8,6 +8,7 @@ pub(crate) mod execute;
 pub(crate) mod findings;
 pub(crate) mod grid;
 pub(crate) mod launch;
+pub(crate) mod removal;
 pub(crate) mod report;
 pub(crate) mod row;
 pub(crate) mod warp;

@@ -9,6 +9,7 @@ use crate::machine::bytecode::{BlockId, SiteId};
 pub(crate) use crate::machine::row::{Row, lanes};
 use crate::memory::bulk_groups::BulkGroups;
 use crate::units::in_flight::InFlight;
+use crate::units::product_registers::ProductRegisters;
 
 /// Slots of one call.
 pub(crate) struct Frame<const W: usize> {
@@ -95,9 +96,9 @@ pub(crate) struct Warp<const W: usize> {
     pub(crate) copy_group: [u32; W],
     /// The phase of the cluster's barrier in which it has arrived.
     pub(crate) cluster_phase: u64,
-    /// Products of its warp group, and whether a `wgmma.fence` preceded them.
+    /// Products of its warp group, and the registers that they read.
     pub(crate) products: BulkGroups,
-    pub(crate) products_fenced: bool,
+    pub(crate) product_registers: ProductRegisters,
     /// Registers of each thread; 0 until their first use.
     pub(crate) registers: u32,
     /// The results of the products.
@@ -123,7 +124,7 @@ impl<const W: usize> Warp<W> {
             copy_group: [0; W],
             cluster_phase: 0,
             products: BulkGroups::default(),
-            products_fenced: false,
+            product_registers: ProductRegisters::default(),
             in_flight: InFlight::default(),
             registers: 0,
             bulk: vec![BulkGroups::default(); W],

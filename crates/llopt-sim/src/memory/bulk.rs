@@ -35,6 +35,7 @@ use crate::machine::row::{Real, sext};
 use crate::machine::warp::{Warp, lanes};
 use crate::memory::access::combine;
 use crate::memory::global::{GlobalMemory, SHARED_WINDOW};
+use crate::memory::shadow::Kind;
 
 /// Bytes of a descriptor object.
 pub(crate) const DESCRIPTOR_BYTES: usize = 128;
@@ -384,7 +385,9 @@ impl<const W: usize> Block<'_, W> {
                     for piece in &pieces {
                         self.copy_in(warp.index, lane, piece, fill, copy.site);
                     }
-                    let arrived = self.clocks.latest_copy();
+                    let (arrived, engine) = (self.clocks.latest_copy(), self.clocks.engine());
+                    let (kind, address) = (Kind::AtomicWrite, get(barrier));
+                    self.touch_barrier((engine, 0), warp.index, address, kind, copy.site);
                     self.transaction_barrier(warp.index, lane, get(barrier), copy.site)?
                         .deliver(total, &arrived);
                     self.polls.begin_anew();

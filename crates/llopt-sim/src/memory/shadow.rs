@@ -25,6 +25,9 @@
 //! own tick, and knows what the thread that issued it knew; a thread that waits for a copy learns of that tick, and
 //! of no other: copies complete in any order.
 //!
+//! On AMD a barrier orders no memory by itself: a warp brings to it what it knew at its latest release, a fence or a
+//! wait for its accesses of shared memory, and it learns what the others brought at its next acquire.
+//!
 //! A block's memory ends with the block: accesses by other blocks of its cluster must be ordered before that.
 //!
 //! # Buffers
@@ -42,7 +45,7 @@
 
 use std::ops::Range;
 
-use crate::machine::bytecode::SiteId;
+use crate::machine::bytecode::{Fence, SiteId};
 use crate::memory::lives::{Event, Lives, Misuse};
 use crate::memory::ticks::Ticks;
 
@@ -171,6 +174,9 @@ pub(crate) struct Clocks {
     lockstep: bool,
     /// The number of copies that the engine has performed.
     copies: u32,
+    /// Where barriers order no memory by themselves: what each warp has released, and what barriers have offered it since
+    /// its latest acquire.
+    by_fences: Option<Vec<[Knowledge; 2]>>,
 }
 
 impl Clocks {
@@ -189,7 +195,15 @@ impl Clocks {
             warps_per_block: warps.max(1),
             lockstep,
             copies: 0,
+            by_fences: None,
         }
+    }
+
+    /// The same where barriers order memory only together with fences.
+    pub(crate) fn ordered_by_fences(self) -> Self {
+        let none = || [(); 2].map(|()| Knowledge::of(self.engine()));
+        let by_fences = Some((0..self.engine()).map(|_| none()).collect());
+        Self { by_fences, ..self }
     }
 
     /// The same for blocks of that many warps.
@@ -217,6 +231,38 @@ impl Clocks {
     /// Lanes of the warp have synchronised.
     pub(crate) fn advance(&mut self, warp: usize) {
         self.vectors[warp].known[warp] += 1;
+    }
+
+    /// The knowledge that a warp brings to a barrier.
+    pub(crate) fn brought(&self, warp: usize) -> &Knowledge {
+        match &self.by_fences {
+            Some(all) => &all[warp][0],
+            None => &self.vectors[warp],
+        }
+    }
+
+    /// A barrier gives a warp this knowledge.
+    pub(crate) fn given(&mut self, warp: usize, from: &Knowledge) {
+        match &mut self.by_fences {
+            Some(all) => all[warp][1].join(from),
+            None => self.learn(warp, from),
+        }
+    }
+
+    /// A fence of a warp.
+    pub(crate) fn order(&mut self, warp: usize, fence: Fence) {
+        let Some(all) = &mut self.by_fences else {
+            return;
+        };
+        if fence.acquires {
+            let offered = std::mem::take(&mut all[warp][1]);
+            self.vectors[warp].join(&offered);
+        }
+        if fence.releases {
+            all[warp][0] = self.vectors[warp].clone();
+            // Later accesses of the warp come after the fence.
+            self.advance(warp);
+        }
     }
 
     /// The knowledge of the warp.

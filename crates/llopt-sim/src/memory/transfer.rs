@@ -117,7 +117,7 @@ impl<const W: usize> Block<'_, W> {
         }
         entry.expected = expected;
         entry.arrived += mask.count_ones();
-        entry.known.join(self.clocks.known(warp.index));
+        entry.known.join(self.clocks.brought(warp.index));
         self.clocks.advance(warp.index);
         match barrier {
             Barrier::Sync { reduce, .. } => {
@@ -260,9 +260,12 @@ impl<const W: usize> Block<'_, W> {
                     self.clocks.learn(warp.index, &done);
                 }
             }
-            Async::ProductFence => warp.products_fenced = true,
-            Async::ProductBegin(site) => {
-                self.check_product_fence(warp, mask.trailing_zeros() as usize % W, site);
+            Async::ProductFence => warp.product_registers.fence(),
+            Async::ProductBegin {
+                ref registers,
+                site,
+            } => {
+                self.check_product_fence(warp, frame, registers, mask, site);
                 if self.grid.sanitize {
                     warp.in_flight.begin(site);
                 }
@@ -338,8 +341,9 @@ impl<const W: usize> Block<'_, W> {
     ) -> Executed<()> {
         for lane in lanes(mask) {
             let known = self.clocks.known(warp.index).clone();
-            let barrier =
-                self.transaction_barrier(warp.index, lane, arrival.addresses[lane], site)?;
+            let (who, address) = ((warp.index, lane), arrival.addresses[lane]);
+            self.touch_barrier(who, warp.index, address, Kind::AtomicWrite, site);
+            let barrier = self.transaction_barrier(warp.index, lane, address, site)?;
             barrier.known.join(&known);
             let phase = barrier.phase;
             barrier.bytes += arrival.bytes.map_or(0, |b| b[lane] as u32 as i64);
@@ -369,6 +373,8 @@ impl<const W: usize> Block<'_, W> {
         self.finish_copies(warp, mask, |_, _| true);
         for lane in lanes(mask) {
             let known = self.clocks.known(warp.index).clone();
+            let who = (warp.index, lane);
+            self.touch_barrier(who, warp.index, addresses[lane], Kind::AtomicWrite, site);
             let barrier = self.transaction_barrier(warp.index, lane, addresses[lane], site)?;
             barrier.known.join(&known);
             if !increment {
@@ -391,6 +397,7 @@ impl<const W: usize> Block<'_, W> {
         site: SiteId,
     ) -> Executed<bool> {
         let place = self.shared_place(warp, address & !SHARED_WINDOW);
+        self.touch_barrier((warp, lane), warp, address, Kind::AtomicRead, site);
         let barrier = self.transaction_barrier(warp, lane, address, site)?;
         let complete = if by_state {
             barrier.phase > wanted
@@ -514,7 +521,37 @@ impl<const W: usize> Block<'_, W> {
         let mut row = [0; W];
         row[lane] = at;
         if self.shared_bounds(warp, &row, 1 << lane, 8, true, site) != 0 {
-            self.shared_write(warp, lane, at as usize, 8, 0, true, site);
+            // Each time another word, since a write that changes nothing races with none.
+            let word = u64::from(self.sequence % 255 + 1);
+            self.shared_write(warp, lane, at as usize, 1, word, false, site);
+            self.shared_write(warp, lane, at as usize + 1, 7, 0, false, site);
+        }
+    }
+
+    /// A warp, or the copy engine on its behalf, updates or tests a transaction barrier: it comes after the barrier's
+    /// initialisation, and before the next one.
+    pub(crate) fn touch_barrier(
+        &mut self,
+        (who, lane): (usize, usize),
+        issuer: usize,
+        address: u64,
+        kind: Kind,
+        site: SiteId,
+    ) {
+        let at = self.shared_place(issuer, address & !SHARED_WINDOW) as usize;
+        if at >= self.shared.len() {
+            return;
+        }
+        let stamp = self.stamp(who, lane, kind, site);
+        let Some(shadow) = &mut self.shadow else {
+            return;
+        };
+        let (problem, store) = match kind {
+            Kind::AtomicWrite => (shadow.write(at, stamp, true, &self.clocks), true),
+            _ => (shadow.read(at, stamp, &self.clocks), false),
+        };
+        if let Some(problem) = problem {
+            self.report_problem(problem, store, who, lane, at, site);
         }
     }
 

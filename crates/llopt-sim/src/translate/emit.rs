@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use llopt_target::{Target, Vendor};
 
 use crate::machine::bytecode::{
-    Access, Address, Atomic, Block, BlockId, Collective, Edge, EdgeId, Expectation, Function, Life,
-    Line, Meeting, Op, Part, Site, SiteId, Slot, Space, Special, Terminator,
+    Access, Address, Async, Atomic, Block, BlockId, Collective, Edge, EdgeId, Expectation, Fence,
+    Function, Life, Line, Meeting, Op, Part, Site, SiteId, Slot, Space, Special, Terminator,
 };
 use crate::machine::row::{self, IntOp, Real, Row1, Row2, Row3};
 
@@ -242,6 +242,18 @@ impl<'t> Emitter<'t> {
             line: self.line,
         });
         (self.tables.sites.len() - 1) as SiteId
+    }
+
+    /// An operation of asynchronous copies.
+    pub(crate) fn asynchronous(&mut self, what: Async) {
+        let site = self.site();
+        self.push(Op::Async(Box::new(what), site));
+    }
+
+    /// A fence.
+    pub(crate) fn fence(&mut self, fence: Fence) {
+        let site = self.site();
+        self.push(Op::Fence(fence, site));
     }
 
     pub(crate) fn map1(&mut self, f: Row1, a: Slot) -> Slot {

@@ -20,14 +20,16 @@ use inkwell::llvm_sys::core::{
     LLVMGetFunctionCallConv, LLVMGetGEPSourceElementType, LLVMGetICmpPredicate,
     LLVMGetIncomingBlock, LLVMGetIncomingValue, LLVMGetIndices, LLVMGetInitializer,
     LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetInstructionOpcode,
-    LLVMGetIntTypeWidth, LLVMGetMaskValue, LLVMGetNextBasicBlock, LLVMGetNextFunction,
+    LLVMGetIntTypeWidth, LLVMGetMDKindIDInContext, LLVMGetMDNodeNumOperands, LLVMGetMDNodeOperands,
+    LLVMGetMDString, LLVMGetMaskValue, LLVMGetMetadata, LLVMGetNextBasicBlock, LLVMGetNextFunction,
     LLVMGetNextGlobal, LLVMGetNextInstruction, LLVMGetNumIndices, LLVMGetNumMaskElements,
     LLVMGetNumOperands, LLVMGetNumSuccessors, LLVMGetOperand, LLVMGetOrdering, LLVMGetParam,
     LLVMGetPointerAddressSpace, LLVMGetReturnType, LLVMGetStringAttributeAtIndex,
     LLVMGetStringAttributeValue, LLVMGetSuccessor, LLVMGetSwitchCaseValue,
-    LLVMGetTypeAttributeValue, LLVMGetTypeKind, LLVMGetValueKind, LLVMGetValueName2,
-    LLVMGetVectorSize, LLVMGetVolatile, LLVMGlobalGetValueType, LLVMIsDeclaration,
-    LLVMPrintTypeToString, LLVMPrintValueToString, LLVMStructGetTypeAtIndex, LLVMTypeOf,
+    LLVMGetTypeAttributeValue, LLVMGetTypeContext, LLVMGetTypeKind, LLVMGetValueKind,
+    LLVMGetValueName2, LLVMGetVectorSize, LLVMGetVolatile, LLVMGlobalGetValueType,
+    LLVMIsDeclaration, LLVMPrintTypeToString, LLVMPrintValueToString, LLVMStructGetTypeAtIndex,
+    LLVMTypeOf,
 };
 use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMTypeRef, LLVMValueRef};
 use inkwell::llvm_sys::target::{
@@ -221,6 +223,28 @@ impl<'m> Value<'m> {
         unsafe { message(LLVMPrintValueToString(self.0)) }
             .trim()
             .to_owned()
+    }
+    /// The strings of an instruction's metadata of a kind.
+    pub(crate) fn notes(self, kind: &str) -> Vec<String> {
+        // SAFETY: callers ask instructions only; the node has as many operands as it says, and LLVM returns null where
+        // there is no metadata, or an operand is no string.
+        unsafe {
+            let context = LLVMGetTypeContext(LLVMTypeOf(self.0));
+            let number = LLVMGetMDKindIDInContext(context, kind.as_ptr().cast(), kind.len() as u32);
+            let node = LLVMGetMetadata(self.0, number);
+            if node.is_null() {
+                return Vec::new();
+            }
+            let mut operands = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
+            LLVMGetMDNodeOperands(node, operands.as_mut_ptr());
+            let strings = operands.into_iter().filter(|operand| !operand.is_null());
+            let strings = strings.filter_map(|operand| {
+                let mut length = 0;
+                let data = LLVMGetMDString(operand, &raw mut length);
+                (!data.is_null()).then(|| text(data, length as usize))
+            });
+            strings.collect()
+        }
     }
     pub(crate) fn opcode(self) -> Opcode {
         // SAFETY: callers ask instructions only.

@@ -22,7 +22,7 @@ fn read_by(op: &Op) -> Vec<Slot> {
             Collective::Vote { predicate, .. } => vec![*predicate],
             _ => Vec::new(),
         },
-        Op::Async(what) => match &**what {
+        Op::Async(what, _) => match &**what {
             Async::StoreLater { words, .. } => words.clone(),
             _ => Vec::new(),
         },
@@ -34,7 +34,7 @@ fn read_by(op: &Op) -> Vec<Slot> {
         | Op::TransposeLoad(_)
         | Op::Barrier(..)
         | Op::Alloca { .. }
-        | Op::Fence
+        | Op::Fence(..)
         | Op::Nothing
         | Op::Trap(_)
         | Op::Print(_)

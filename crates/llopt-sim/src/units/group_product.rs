@@ -31,7 +31,7 @@
 //! `wgmma.wait_group`. Early reads of result registers are reported by [`early_read`](super::early_read).
 
 use crate::machine::block::{Block, Executed, Stop};
-use crate::machine::bytecode::{SharedOperand, SiteId};
+use crate::machine::bytecode::{SharedOperand, SiteId, Slot};
 use crate::machine::report::FindingKind;
 use crate::machine::row::mask as low_bits;
 use crate::machine::warp::{Warp, lanes};
@@ -142,17 +142,33 @@ impl<const W: usize> Block<'_, W> {
     }
 
     /// Reports a product that is issued without a `wgmma.fence` that orders the registers it reads.
-    pub(crate) fn check_product_fence(&mut self, warp: &Warp<W>, lane: usize, site: SiteId) {
-        if !warp.products_fenced && self.grid.sanitize {
-            self.findings.add(
-                self.program,
-                FindingKind::MissingProductFence,
-                warp.index,
-                lane,
-                None,
-                site,
-                "a product of a warp group without wgmma.fence before it",
-            );
+    pub(crate) fn check_product_fence(
+        &mut self,
+        warp: &Warp<W>,
+        frame: usize,
+        registers: &[Slot],
+        mask: u64,
+        site: SiteId,
+    ) {
+        if !self.grid.sanitize {
+            return;
         }
+        let fences = &warp.product_registers;
+        let message = if !fences.is_fenced() {
+            "a product of a warp group without wgmma.fence before it"
+        } else if registers
+            .iter()
+            .any(|&slot| fences.is_unfenced(frame, slot))
+        {
+            "a product of a warp group reads a register that was written after the latest wgmma.fence"
+        } else {
+            return;
+        };
+        let (kind, lane) = (
+            FindingKind::MissingProductFence,
+            mask.trailing_zeros() as usize % W,
+        );
+        self.findings
+            .add(self.program, kind, warp.index, lane, None, site, message);
     }
 }

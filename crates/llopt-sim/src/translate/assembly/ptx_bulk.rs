@@ -2,7 +2,7 @@
 
 use crate::error::{Decoded, Unknown};
 use crate::machine::bytecode::{
-    Address, Async, BulkCopy, BulkExtent, BulkReduce, Direction, Op, Part, Space, Special,
+    Address, Async, BulkCopy, BulkExtent, BulkReduce, Direction, Part, Space, Special,
 };
 use crate::machine::row;
 use crate::memory::bulk::{self, DESCRIPTOR_BYTES};
@@ -42,7 +42,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
 }
 
 fn push(t: &mut Translator<'_, '_>, what: Async) {
-    t.e.push(Op::Async(Box::new(what)));
+    t.e.asynchronous(what);
 }
 
 /// `cp.async.bulk` of bytes.

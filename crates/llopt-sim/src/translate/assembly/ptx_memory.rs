@@ -2,7 +2,7 @@
 
 use crate::error::{Decoded, Unknown};
 use crate::machine::block::REMOTE;
-use crate::machine::bytecode::{Address, Async, Atomic, AtomicOp, Op, Part, Slot, Space, Special};
+use crate::machine::bytecode::{Address, Async, Atomic, AtomicOp, Part, Slot, Space, Special};
 use crate::machine::row::{self, row2};
 use crate::memory::global::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::translate::intrinsics::map_address;
@@ -386,7 +386,7 @@ fn copy(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> Deco
         .copied()
         .filter(|m| !m.starts_with("L2::"))
         .collect();
-    let push = |t: &mut Translator<'_, '_>, what: Async| t.e.push(Op::Async(Box::new(what)));
+    let push = |t: &mut Translator<'_, '_>, what: Async| t.e.asynchronous(what);
     match plain[..] {
         ["async", "commit_group"] => push(t, Async::Commit),
         ["async", "wait_group"] => {
@@ -479,7 +479,7 @@ fn transaction_barrier(
                 arrive: true,
                 site,
             };
-            t.e.push(Op::Async(Box::new(made)));
+            t.e.asynchronous(made);
             return t.write(state, token, 64);
         }
         ("test_wait" | "try_wait", [done, address, parity, ..]) => {
@@ -494,12 +494,12 @@ fn transaction_barrier(
                 by_state,
                 site,
             };
-            t.e.push(Op::Async(Box::new(made)));
+            t.e.asynchronous(made);
             return t.write(done, answer, 1);
         }
         _ => return Err(unknown(i)),
     };
-    t.e.push(Op::Async(Box::new(made)));
+    t.e.asynchronous(made);
     Ok(())
 }
 

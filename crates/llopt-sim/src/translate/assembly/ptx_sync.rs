@@ -1,7 +1,7 @@
 //! PTX's operations between lanes and threads: shuffles, votes, barriers, fences.
 
 use crate::error::Decoded;
-use crate::machine::bytecode::{Barrier, BarrierVote, Collective, Op, Special, Vote};
+use crate::machine::bytecode::{Barrier, BarrierVote, Collective, Fence, Op, Special, Vote};
 use crate::translate::intrinsics::{reduction, shuffle_mode};
 
 use super::ptx_operands::{Kind, Translator, Type, unknown};
@@ -34,7 +34,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
             }
         }
         "bar" | "barrier" => barrier(t, i, &modifiers)?,
-        "membar" | "fence" => t.e.push(Op::Fence),
+        "membar" | "fence" => t.e.fence(Fence::default()),
         "griddepcontrol" | "nanosleep" | "pmevent" => t.nothing(),
         "setmaxnreg" => {
             let (["inc" | "dec", "sync", "aligned", "u32"], [Operand::Int(count)]) =

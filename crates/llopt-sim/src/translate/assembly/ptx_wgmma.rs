@@ -1,7 +1,7 @@
 //! PTX's products of warp groups: `wgmma`.
 
 use crate::error::{Decoded, Unknown};
-use crate::machine::bytecode::{Async, Collective, Op, SharedOperand, Slot};
+use crate::machine::bytecode::{Async, Collective, SharedOperand, Slot};
 use crate::machine::row;
 use crate::units::matrix::{Deal, Element, Fragment, Matrix};
 
@@ -38,7 +38,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
 }
 
 fn push(t: &mut Translator<'_, '_>, what: Async) {
-    t.e.push(Op::Async(Box::new(what)));
+    t.e.asynchronous(what);
 }
 
 /// `m64nNkK`, with the depth that the type of A requires: 32 bytes.
@@ -211,7 +211,16 @@ fn product(
     } = Immediates::of(more, a_element, c_element, in_registers).ok_or_else(|| unknown(i))?;
 
     let site = t.e.site();
-    push(t, Async::ProductBegin(site));
+    let mut registers: Vec<Slot> = out
+        .iter()
+        .map(|register| t.read(register, 32))
+        .collect::<Decoded<_>>()?;
+    if let Operand::Vector(first) = in_a {
+        for register in first {
+            registers.push(t.read(register, 32)?);
+        }
+    }
+    push(t, Async::ProductBegin { registers, site });
     let (zero, accumulator) = accumulator(t, out, scale_d)?;
     let per = (32 / a_element.bits()) as usize;
     let deal_a = Deal::MmaA16 { per };

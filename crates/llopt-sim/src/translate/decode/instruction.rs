@@ -3,7 +3,7 @@
 use llopt_target::Vendor;
 
 use crate::error::{Decoded, Unknown};
-use crate::machine::bytecode::{Op, Slot, Space, Terminator};
+use crate::machine::bytecode::{Fence, Slot, Space, Terminator};
 use crate::machine::row::{self, IntOp, Real, RealOp, row2, row3};
 use crate::translate::ir::{Block, IntPredicate, Opcode, Type, TypeKind, Value};
 
@@ -19,6 +19,7 @@ pub(super) fn needs_text(instruction: Value<'_>) -> bool {
             | Opcode::LLVMAtomicRMW
             | Opcode::LLVMAtomicCmpXchg
             | Opcode::LLVMCall
+            | Opcode::LLVMFence
             | Opcode::LLVMUnreachable
     )
 }
@@ -41,6 +42,28 @@ pub(crate) fn space_of(vendor: Vendor, number: u32) -> Decoded<Space> {
 }
 
 impl<'m> Body<'_, '_, 'm> {
+    /// A fence orders accesses of shared memory unless its scope is less than a block, or an annotation restricts it to
+    /// global memory (LLVM AMDGPU usage, "Memory Model Relaxation Annotations"). No instruction is moved over an acquire
+    /// either way, and the hardware's loads after it are issued after it.
+    fn fence(&mut self, inst: Value<'m>) {
+        let text = inst.print();
+        let words: Vec<&str> = text.split([' ', ',', '(', ')', '"']).collect();
+        let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
+        let is_narrow = has(&[
+            "wavefront",
+            "wavefront-one-as",
+            "singlethread",
+            "singlethread-one-as",
+        ]);
+        let notes = inst.notes("mmra");
+        let is_global =
+            notes.iter().any(|note| note == "global") && !notes.iter().any(|note| note == "local");
+        self.emitter.fence(Fence {
+            releases: !is_narrow && !is_global && has(&["release", "acq_rel", "seq_cst"]),
+            acquires: !is_narrow && has(&["acquire", "acq_rel", "seq_cst"]),
+        });
+    }
+
     /// Translates one instruction of `block`.
     pub(super) fn instruction(&mut self, block: Block<'m>, inst: Value<'m>) -> Decoded<()> {
         use Opcode as O;
@@ -114,7 +137,7 @@ impl<'m> Body<'_, '_, 'm> {
             O::LLVMAtomicRMW => self.atomic_rmw(inst)?,
             O::LLVMAtomicCmpXchg => self.compare_exchange(inst)?,
             O::LLVMFence => {
-                self.emitter.push(Op::Fence);
+                self.fence(inst);
                 return Ok(());
             }
             O::LLVMAlloca => self.alloca(inst)?,

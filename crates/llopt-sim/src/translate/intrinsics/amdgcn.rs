@@ -8,7 +8,9 @@
 //! accurately.
 
 use crate::error::{Decoded, Unknown};
-use crate::machine::bytecode::{Async, Barrier, Collective, Op, Slot, Special, Terminator, Vote};
+use crate::machine::bytecode::{
+    Async, Barrier, Collective, Fence, Op, Slot, Special, Terminator, Vote,
+};
 use crate::machine::row::{self, Real, RealFunction, RealOp, mask, row1, row2, row3};
 use crate::memory::global::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::translate::emit::Emitter;
@@ -80,6 +82,12 @@ fn identifiers(
     Ok(Some(vec![e.special(what)]))
 }
 
+/// A wait for all accesses of shared memory.
+const SHARED_DONE: Fence = Fence {
+    releases: true,
+    acquires: false,
+};
+
 /// Number of the hardware register field "MODE, bit 23, one bit": overflow of 16-bit and smaller formats clamps.
 const MODE_FP16_OVERFLOW: u64 = 1473;
 
@@ -115,16 +123,26 @@ fn scheduling(
             } else {
                 counters >> 10 & 0x3f
             };
-            if loads < 63 {
-                e.push(Op::Async(Box::new(Async::Wait(loads))));
+            let shared = if e.warp_size() == 64 {
+                counters >> 8 & 0xf
             } else {
+                counters >> 4 & 0x3f
+            };
+            if loads < 63 {
+                e.asynchronous(Async::Wait(loads));
+            }
+            if shared == 0 {
+                e.fence(SHARED_DONE);
+            }
+            if loads >= 63 && shared > 0 {
                 e.push(Op::Nothing);
             }
         }
         "s.wait.loadcnt" => {
             let loads = call.constant(0)? as u32;
-            e.push(Op::Async(Box::new(Async::Wait(loads))));
+            e.asynchronous(Async::Wait(loads));
         }
+        "s.wait.dscnt" if call.constant(0)? == 0 => e.fence(SHARED_DONE),
         "wave.barrier"
         | "s.nop"
         | "s.sleep"

@@ -119,14 +119,14 @@ fn copy_to_shared(
     let fixed = e.constant(offset);
     let address = e.map2(row::ADD64, base, fixed);
     let site = e.site();
-    e.push(Op::Async(Box::new(Async::StoreLater {
+    e.asynchronous(Async::StoreLater {
         address,
         words,
         size,
         site,
-    })));
+    });
     // Each load is its own group, for waits on the counter of loads.
-    e.push(Op::Async(Box::new(Async::Commit)));
+    e.asynchronous(Async::Commit);
 }
 
 /// Accesses to raw buffers.

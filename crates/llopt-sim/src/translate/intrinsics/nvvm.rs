@@ -4,8 +4,8 @@
 use crate::error::Decoded;
 use crate::machine::block::REMOTE;
 use crate::machine::bytecode::{
-    AtomicOp, Barrier, BarrierVote, Collective, LaneMask, Op, ShuffleMode, Slot, Special,
-    Terminator, Vote,
+    Async, AtomicOp, Barrier, BarrierVote, Collective, Fence, LaneMask, Op, ShuffleMode, Slot,
+    Special, Terminator, Vote,
 };
 use crate::machine::row::{Real, row1, row2};
 use crate::memory::global::SHARED_WINDOW;
@@ -286,9 +286,10 @@ fn barriers(e: &mut Emitter<'_>, name: &str, call: &Invocation<'_>) -> Decoded<O
         | "membar.gl"
         | "membar.sys"
         | "fence.sc.cluster"
-        | "fence.mbarrier_init.release.cluster"
         | "fence.proxy.alias"
-        | "fence.proxy.async.global" => e.push(Op::Fence),
+        | "fence.proxy.async.global" => e.fence(Fence::default()),
+        // What is known to be initialised is visible to the engine, which counts bytes there.
+        "fence.mbarrier_init.release.cluster" => e.asynchronous(Async::ProxyFence),
         "setmaxnreg.inc.sync.aligned.u32" | "setmaxnreg.dec.sync.aligned.u32" => {
             let count = call.constant(0)? as u32;
             let more = name.starts_with("setmaxnreg.inc");

@@ -1,7 +1,7 @@
 //! NVIDIA's intrinsics on memory and matrices: `ldmatrix`, `stmatrix`, asynchronous copies, `mbarrier`, `mma`.
 
 use crate::error::Decoded;
-use crate::machine::bytecode::{Async, Op, Slot};
+use crate::machine::bytecode::{Async, Slot};
 use crate::translate::assembly::matrix::{MmaTypes, mma, tiles};
 use crate::translate::emit::Emitter;
 
@@ -44,7 +44,7 @@ pub(super) fn translate(
 
 /// An asynchronous operation.
 fn push(e: &mut Emitter<'_>, what: Async) {
-    e.push(Op::Async(Box::new(what)));
+    e.asynchronous(what);
 }
 
 /// A copy of `size` bytes from global to shared memory.

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Whether every wait, fence and barrier of pipelined and specialised kernels is missed when it is absent.
+
+    eval "$(cargo xtask setup --environment)"
+    venv/bin/python tools/oracle/removals.py --tutorials TUTORIALS [--llopt PATH] [--only REGEX] [--json FILE]
+
+The kernels are those of the certificate of schedules (`tools/gpu/certificate_cases.py`): products and attention that copy
+asynchronously, through tensor maps, or through registers, on all kinds of matrix units of both vendors, persistent,
+divided among partitions of warps or among the blocks of a cluster. `llopt run --removals` executes each in the
+simulated machine, with more iterations than it has buffers, and then again without each single wait, fence, arrival and
+barrier, and with each counted wait weakened by one.
+
+An operation is *found* if its absence makes the sanitizer report something, the kernel stop or hang, or the results
+change. The others must be *explained*: `REASONS` has the operations that are redundant in such a launch, each with the
+reason for which it is emitted all the same. The exit status is 0 if nothing else is left.
+"""
+
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools/gpu"))
+
+import certificate_cases
+import certificate_launches
+
+# Kernels by name, their targets, further options, and blocks.
+NVIDIA, AMD = ("cuda:80", "cuda:90"), ("hip:gfx942", "hip:gfx950", "hip:gfx1100", "hip:gfx1200")
+RUNS = (
+    ("product f16 NT 64x128x64 w4 s4", NVIDIA + AMD, (), 1),
+    ("product f16 TN 128x128x64 w4 s3", ("cuda:90", "hip:gfx942"), (), 1),
+    ("product int8 NT 64x128x128 w4 s4", ("cuda:80", "cuda:90"), (), 1),
+    ("product bf16 by int8 NT 64x128x64 w4 s4", ("cuda:90", "hip:gfx950"), (), 1),
+    ("product bf16 by mxfp4 NT 64x128x64 w4 s4", ("cuda:90", "hip:gfx950"), (), 1),
+    ("few rows bf16 NT 16x32x256 w4 s5", ("cuda:80", "cuda:90", "hip:gfx942", "hip:gfx950"), (), 1),
+    ("few rows bf16 by int8 NT 16x64x256 w4 s5", ("cuda:90", "hip:gfx1100"), (), 1),
+    ("few rows bf16 NT 64x64x128 w4 s4", ("cuda:90",), ("--split-k", 2), 1),
+    ("few rows bf16 NT 16x64x128 w4 s5", ("cuda:90",), ("--split-k", 4), 1),
+    ("03 matmul NN 64x32x32 w2 s5", (*NVIDIA, "hip:gfx942", "hip:gfx1200"), (), 1),
+    ("09 persistent NN 128x128x64 w4 s4", ("cuda:90", "hip:gfx942"), (), 2),
+    ("09 maps NT 128x128x64 w4 s4", ("cuda:90",), (), 1),
+    ("09 maps NT 128x128x64 w4 s4 specialized", ("cuda:90",), (), 1),
+    ("09 persistent maps NT 128x128x64 w4 s4", ("cuda:90",), (), 2),
+    ("09 persistent maps NT 128x128x64 w4 s4 specialized", ("cuda:90",), (), 2),
+    ("09 own maps NT 128x128x64 w4 s4 specialized", ("cuda:90",), (), 2),
+    ("06 forward 64x32x64 w4 s4", ("cuda:90",), (), 1),
+    ("06 forward 128x64x64 w4 s3", ("cuda:90",), (), 2),
+    ("06 forward 128x64x64 w8 s3 specialized", ("cuda:90", "hip:gfx942"), (), 2),
+    ("06 backward 128x32x64 w4 s5 queries", ("cuda:80", "cuda:90", "hip:gfx942"), (), 1),
+    ("06 backward 128x32x64 w4 s5 keys", ("cuda:90",), (), 1),
+)
+# So many that each ring of buffers is used several times.
+ITERATIONS = 12
+SECONDS = 1500
+
+
+@dataclass
+class Reason:
+    """Why an operation is emitted although its absence has no consequence in such a launch."""
+
+    operation: str
+    # A regular expression on the instruction, and the targets.
+    instruction: str
+    targets: str
+    text: str
+
+
+REASONS = ()
+
+
+@dataclass
+class Run:
+    """A kernel for a target."""
+
+    case: certificate_cases.Case
+    target: str
+    options: tuple
+    blocks: int
+
+    @property
+    def name(self):
+        return " ".join((self.target, self.case.name, *map(str, self.options)))
+
+
+def removals(llopt, run):
+    """The operations of a kernel with what shows their absence, or a message."""
+    case = run.case
+    launch = certificate_launches.launch(case.launch, run.blocks, ITERATIONS)
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = Path(scratch)
+        source, report = scratch / "kernel.ttir", scratch / "report.json"
+        source.write_text(case.ttir())
+        words = certificate_launches.words(launch, certificate_launches.all_contents(launch), scratch)
+        command = [
+            llopt, "run", source, "--target", run.target, "--num-warps", case.warps, "--num-stages", case.stages,
+            *run.options, "--grid", ",".join(map(str, launch.grid)), "--args", ",".join(words), "--removals",
+            "--jobs", 1, "--report", report,
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return f"no answer in {SECONDS} s"
+        if not report.exists():
+            return " ".join(done.stderr.split())[:300]
+        return json.loads(report.read_text())
+
+
+def reason(target, removal):
+    """The reason for an operation whose absence nothing shows."""
+    for one in REASONS:
+        if (
+            re.fullmatch(one.operation, removal["operation"])
+            and re.search(one.instruction, removal["instruction"])
+            and re.match(one.targets, target)
+        ):
+            return one.text
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tutorials", type=Path, required=True, help="the folder of Triton 3.6's")
+    parser.add_argument("--llopt", default=ROOT / "target/release/llopt", type=Path)
+    parser.add_argument("--only", default="", help="regular expression on target and kernel")
+    parser.add_argument("--json", type=Path, help="write everything here")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    arguments = parser.parse_args()
+    cases = {case.name: case for case in certificate_cases.all_cases(arguments.tutorials)}
+    runs = [
+        Run(cases[name], target, options, blocks) for name, targets, options, blocks in RUNS for target in targets
+    ]
+    runs = [run for run in runs if re.search(arguments.only, run.name)]
+    totals, kept, explained, failed = collections.Counter(), {}, collections.Counter(), 0
+
+    def timed(run):
+        begin = time.time()
+        return removals(arguments.llopt, run), time.time() - begin
+
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for run, (found, seconds) in zip(runs, pool.map(timed, runs)):
+            kept[run.name] = found
+            if isinstance(found, str):
+                print(f"{run.name}: {found}", flush=True)
+                failed += 1
+                continue
+            counts, left = collections.Counter(), []
+            for removal in found:
+                kind = removal["evidence"]["kind"]
+                if kind == "unreached":
+                    counts["unreached"] += 1
+                elif kind != "nothing":
+                    counts["found"] += 1
+                elif text := reason(run.target, removal):
+                    counts["explained"] += 1
+                    explained[text] += 1
+                else:
+                    left.append(removal)
+            counts["left"] = len(left)
+            totals += counts
+            print(f"{run.name}: {dict(counts)}, {seconds:.0f} s", flush=True)
+            for removal in left:
+                words = " ".join(removal["instruction"].split())
+                print(f"    {removal['change']} {removal['operation']} ({removal['source']}): {words[:150]}", flush=True)
+            if arguments.json:
+                arguments.json.write_text(json.dumps(kept, indent=1) + "\n")
+    print(f"{dict(totals)}; {failed} kernels failed")
+    for text, count in explained.most_common():
+        print(f"{count:5} {text}")
+    sys.exit(bool(failed or totals["left"]))
+
+
+if __name__ == "__main__":
+    main()
