@@ -115,12 +115,12 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
             return Err(no_polynomial(value));
         }
         if !self.is_known_before(value) {
-            return Err("its addresses depend on a value that is not known before the loop".to_owned());
+            return Err(
+                "its addresses depend on a value that is not known before the loop".to_owned(),
+            );
         }
         let is_rank = |value: Value<'c, 'a>| ttng::ClusterRankOp::defining(value).is_some();
-        let is_same = |known: &Value<'c, 'a>| {
-            *known == value || is_rank(*known) && is_rank(value)
-        };
+        let is_same = |known: &Value<'c, 'a>| *known == value || is_rank(*known) && is_rank(value);
         let known = self.scalars.iter().position(is_same);
         let number = known.unwrap_or_else(|| {
             self.scalars.push(value);
@@ -171,9 +171,8 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
             return Ok(read);
         }
         let is_outside = self.of.is_outside(value);
-        let is_part = |operand: Value<'c, 'a>| {
-            constant(operand).is_some() || extended(operand).is_some()
-        };
+        let is_part =
+            |operand: Value<'c, 'a>| constant(operand).is_some() || extended(operand).is_some();
         let has_parts = |value: Value<'c, 'a>| {
             let made = value.defining_op();
             made.is_some_and(|made| made.operand_values().any(is_part))
