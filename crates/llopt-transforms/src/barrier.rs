@@ -7,12 +7,14 @@
 //! so the program itself cannot know all such places.
 //!
 //! An op that writes to the memory of other blocks of a cluster needs a cluster barrier before it. If there has been
-//! one since these bytes were last used, the op is marked ([`CLUSTER_HAS_MET`]) and needs none.
+//! one since these bytes were last used, the op is marked ([`CLUSTER_HAS_MET`]) and needs none. After an op that reads
+//! the memory of other blocks, the wait for the other readers is deferred (`late_waits`).
 //!
 //! Requires offsets ([`crate::allocation`]): accesses conflict if their bytes overlap, whichever buffers they belong
 //! to.
 
 mod accesses;
+mod late_waits;
 mod node;
 pub mod placement;
 mod separation;
@@ -80,6 +82,7 @@ pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Comp
                 inserted += 1;
             }
         }
+        late_waits::defer(&buffers);
         if let Some(name) = flow::symbol_name(function) {
             frames.insert(name, accesses::frame(&buffers)?);
         }

@@ -30,6 +30,7 @@
 //! MLIR has some of these in C++, without a C interface and with other preconditions: its peeling needs constants,
 //! and its unrolling of unknown bounds computes with signed numbers that may overflow.
 
+pub(crate) mod advance;
 pub(crate) mod builder;
 pub mod carried;
 pub mod clone;

@@ -48,6 +48,7 @@ use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::module::{PERSISTENT_PROPOSAL, PROGRAM_EXTENTS};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt;
+use llopt_dialects::ttng::TensormapCreateOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{
     AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, Walk, attr,
@@ -348,7 +349,9 @@ fn has_products(of: OperationRef<'_, '_>) -> bool {
 
 /// Why programs with this operation must not, or should not, be executed one after another.
 fn more_than_access(operation: OperationRef<'_, '_>) -> Option<String> {
-    if tt::MakeTensorDescOp::of(operation).is_some() {
+    let makes =
+        tt::MakeTensorDescOp::of(operation).is_some() || TensormapCreateOp::of(operation).is_some();
+    if makes {
         return Some("the kernel makes descriptors itself".to_owned());
     }
     let is_access = tt::LoadOp::of(operation).is_some_and(|load| !load.is_volatile())

@@ -189,6 +189,9 @@ pub(crate) fn load_through_descriptors(
     Ok(())
 }
 
+/// Stages of a pipeline that hides the latency of memory on most targets.
+const USUAL_STAGES: u32 = 3;
+
 /// Lets each block of a kernel compute several programs, where that is possible and faster.
 ///
 /// # Errors
@@ -208,7 +211,11 @@ pub(crate) fn loop_over_programs(
     let block = Block {
         target: options.target,
         warps: num_warps(module, options),
-        stages: options.num_stages,
+        stages: match options.num_stages {
+            // The model will find how many it takes.
+            0 => USUAL_STAGES,
+            stages => stages,
+        },
     };
     let account = match options.persistent {
         Persistent::On => persistent::rewrite(operation, Some(block)),

@@ -240,6 +240,11 @@ impl Step {
 
 const CANONICALIZE: Work = Work::Upstream("canonicalize", "fold constants and simplify each op");
 const CSE: Work = Work::Upstream("cse", "compute each value once");
+const DIVIDE_DESCRIPTORS: Work = Work::Call(
+    descriptor_blocks::SHARE.argument,
+    descriptor_blocks::SHARE.description,
+    module::divide_descriptors,
+);
 
 /// All steps, in the order in which they run.
 const STEPS: &[Step] = {
@@ -265,6 +270,34 @@ const STEPS: &[Step] = {
         .requires(&[P::Inlined]),
         Step::new(Tiles, "simplify", Work::Pass(&block_pointers::REWRITE))
             .requires(&[P::Structured, P::Inlined]),
+        // The box of a descriptor object depends on the part of each block.
+        Step::new(Tiles, "simplify", DIVIDE_DESCRIPTORS)
+            .when(&[Condition::Has(Feature::BulkTensorCopy), Condition::Clusters])
+            .requires(&[P::Inlined]),
+        Step::new(Tiles, "simplify", Work::Pass(&descriptor_objects::REWRITE))
+            .when(&[Condition::Has(Feature::BulkTensorCopy)])
+            .requires(&[P::Inlined]),
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Pass(&descriptor_to_pointer::REWRITE),
+        )
+        .requires(&[P::Inlined])
+        .ensures(&[P::PointersForMadeDescriptors]),
+        Step::new(Tiles, "simplify", CSE),
+        // Block pointers and descriptors that are made are addresses now; copies and layouts follow.
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Call(
+                split_k::SPLIT.argument,
+                split_k::SPLIT.description,
+                module::share_loops,
+            ),
+        )
+        .when(&[Condition::SharedLoops])
+        .requires(&[P::Structured, P::Inlined]),
+        // A block's part of a loop begins at an iteration that the launch determines; the tiles of copies follow.
         Step::new(
             Tiles,
             "simplify",
@@ -294,41 +327,34 @@ const STEPS: &[Step] = {
             Condition::Persistent,
         ])
         .requires(&[P::Structured, P::Inlined]),
-        // The box of a descriptor object depends on the part of each block.
-        Step::new(
-            Tiles,
-            "simplify",
-            Work::Call(
-                descriptor_blocks::SHARE.argument,
-                descriptor_blocks::SHARE.description,
-                module::divide_descriptors,
-            ),
-        )
-        .when(&[Condition::Has(Feature::BulkTensorCopy), Condition::Clusters])
-        .requires(&[P::Inlined]),
+        // The descriptors that copies of tiles need.
+        Step::new(Tiles, "simplify", DIVIDE_DESCRIPTORS)
+            .when(&[
+                Condition::Has(Feature::BulkTensorCopy),
+                Condition::TensorCopies,
+                Condition::Clusters,
+            ])
+            .requires(&[P::Inlined]),
         Step::new(Tiles, "simplify", Work::Pass(&descriptor_objects::REWRITE))
-            .when(&[Condition::Has(Feature::BulkTensorCopy)])
+            .when(&[
+                Condition::Has(Feature::BulkTensorCopy),
+                Condition::TensorCopies,
+            ])
             .requires(&[P::Inlined]),
         Step::new(
             Tiles,
             "simplify",
             Work::Pass(&descriptor_to_pointer::REWRITE),
         )
-        .requires(&[P::Inlined])
-        .ensures(&[P::PointersForMadeDescriptors]),
-        Step::new(Tiles, "simplify", CSE),
-        // Block pointers and descriptors that are made are addresses now; copies and layouts follow.
-        Step::new(
-            Tiles,
-            "simplify",
-            Work::Call(
-                split_k::SPLIT.argument,
-                split_k::SPLIT.description,
-                module::share_loops,
-            ),
-        )
-        .when(&[Condition::SharedLoops])
-        .requires(&[P::Structured, P::Inlined]),
+        .when(&[
+            Condition::Has(Feature::BulkTensorCopy),
+            Condition::TensorCopies,
+        ])
+        .requires(&[P::Inlined]),
+        Step::new(Tiles, "simplify", CSE).when(&[
+            Condition::Has(Feature::BulkTensorCopy),
+            Condition::TensorCopies,
+        ]),
         Step::new(Tiles, "simplify", Work::Pass(&loops::FLATTEN)).requires(&[P::Structured]),
         Step::new(Tiles, "simplify", Work::Pass(&loops::UNROLL)).requires(&[P::Structured]),
         Step::new(

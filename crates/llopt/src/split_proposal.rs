@@ -28,6 +28,9 @@ const BLOCKS: [u32; 4] = [1, 2, 4, 8];
 /// meetings. On an H100, a product of 64 rows by 8192 columns with k = 8192 in 128 tiles takes 7.8 microseconds longer
 /// if two blocks share each, in two waves of half of the iterations.
 const SHARING: u64 = 6500;
+/// Cycles in which the copy unit fills a row of a box, up to 128 bytes, that is outside of its tensor. Tiles of 64 to 256
+/// rows of a matrix with 16 or 64 rows, on an H100: 12 to 17.
+const ROW_OUTSIDE: u64 = 12;
 /// Bytes of a wavefront of shared memory.
 const WAVEFRONT: u64 = 128;
 
@@ -125,6 +128,13 @@ impl SplitProposal {
         possible.min_by_key(cycles).unwrap_or(1)
     }
 
+    /// Whether tensor copies are no slower than loads, if so many rows of the boxes of an iteration are outside of their
+    /// tensors. Loads of rows that wrap around come from the cache; the copy unit takes longer to fill rows than to copy.
+    #[must_use]
+    pub fn copies_keep_up(&self, rows_outside: u64) -> bool {
+        rows_outside.saturating_mul(ROW_OUTSIDE) <= self.interval
+    }
+
     /// Cycles to add the sums of so many blocks.
     fn sum(&self, blocks: u64) -> u64 {
         if blocks == 1 {
@@ -194,6 +204,24 @@ mod tests {
             let fastest = times.iter().position(|time| *time == least).unwrap();
             let chosen = proposal.blocks(programs, 132, &[8192]);
             assert_eq!(chosen, 1 << fastest, "{programs} of {proposal:?}");
+        }
+    }
+
+    /// Products with 8192 by 8192 weights on an H100, microseconds with loads and with copies: the interval of a tile, and
+    /// the rows of its iteration that are outside of the matrix.
+    #[test]
+    fn copies_are_chosen_where_they_are_no_slower() {
+        let measured = [
+            (1024, 224, [57.8, 75.6]),
+            (384, 112, [76.2, 103.5]),
+            (384, 64, [57.6, 81.5]),
+            (1280, 384, [101.2, 204.3]),
+            (288, 0, [56.9, 52.0]),
+            (384, 0, [58.0, 57.7]),
+        ];
+        for (interval, outside, [loads, copies]) in measured {
+            let proposal = tile(64, 64, interval);
+            assert_eq!(proposal.copies_keep_up(outside), copies < loads);
         }
     }
 

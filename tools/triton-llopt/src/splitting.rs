@@ -28,4 +28,9 @@ impl Proposal {
     fn blocks(&self, programs: u64, multiprocessors: u64, values: Vec<i64>) -> u32 {
         self.0.blocks(programs, multiprocessors, &values)
     }
+
+    /// Whether tensor copies are no slower than loads with so many rows of an iteration outside of their tensors.
+    fn copies_keep_up(&self, rows_outside: u64) -> bool {
+        self.0.copies_keep_up(rows_outside)
+    }
 }

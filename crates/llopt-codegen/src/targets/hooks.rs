@@ -211,6 +211,8 @@ pub struct AsyncCopy<'ctx> {
     pub from: V<'ctx>,
     /// The number of bytes.
     pub bytes: u32,
+    /// The bytes of the aligned block around the source that should be in the second-level cache afterwards.
+    pub cached_block: Option<u32>,
     /// Whether this thread copies; always when absent.
     pub acts: Option<V<'ctx>>,
     /// Whether the data are read; otherwise zeros are written.

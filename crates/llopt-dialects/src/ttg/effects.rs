@@ -12,6 +12,14 @@ pub const ALLOCATION_OFFSET: &str = "allocation.offset";
 /// in use: there was a cluster barrier since its last use.
 pub const CLUSTER_HAS_MET: &str = "allocation.cluster_has_met";
 
+/// The attribute of an op that reads the memory of other blocks of a cluster, if a `ttng.cluster_wait` after it is where
+/// this block waits until others have read its own: the op itself only arrives.
+pub const CLUSTER_WAITS_LATER: &str = "allocation.cluster_waits_later";
+
+/// The attribute of an asynchronous copy: the bytes of the aligned blocks of global memory that it brings into the
+/// second-level cache, because iterations to come read the rest of them.
+pub const CACHED_BLOCK: &str = "pipeline.cached_block";
+
 /// The attribute of an arrival at a barrier in memory that needs no barrier between warps: each warp arrives on its
 /// own, with its share of the count.
 pub const ARRIVES_BY_WARP: &str = "barrier.by_warp";

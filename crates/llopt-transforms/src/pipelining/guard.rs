@@ -4,6 +4,7 @@ use llopt_dialects::arith::AndIOp;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{LoadOp, SplatOp};
 use llopt_dialects::ttg::AsyncCopyGlobalToLocalOp;
+use llopt_dialects::ttg::effects::CACHED_BLOCK;
 use llopt_dialects::ttng::{AsyncTMACopyGlobalToLocalOp, BarrierExpectOp};
 use llopt_mlir::ir::OperationExt;
 use llopt_mlir::rewrite::Rewriter;
@@ -63,7 +64,12 @@ pub(super) fn guard<'c: 'a, 'a>(
             copy.is_volatile(),
             copy.contiguity(),
         );
-        return rewriter.replace_with(operation, masked);
+        let block = operation.discardable_attr(CACHED_BLOCK);
+        let copy = rewriter.replace_with(operation, masked);
+        if let Some(block) = block {
+            copy.set_discardable_attr(CACHED_BLOCK, block);
+        }
+        return copy;
     }
     let predicate = BarrierExpectOp::of(operation)
         .map(BarrierExpectOp::pred)

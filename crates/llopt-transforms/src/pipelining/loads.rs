@@ -19,6 +19,7 @@ use super::slice::{ancestor, maker};
 use crate::axis::AxisAnalysis;
 use crate::copied_loads;
 use crate::layouts::parts_of;
+use crate::loops::advance::advance;
 use crate::loops::view::For;
 use crate::products::is_product;
 
@@ -40,6 +41,9 @@ pub(super) struct BulkLoad<'c, 'a> {
     /// The operations that initialise, tell and invalidate the barrier.
     pub(super) barrier: [OperationRef<'c, 'a>; 3],
 }
+
+/// The largest block that a copy can bring into the cache (PTX ISA, `cp.async`, `.level::prefetch_size`).
+const MOST_CACHED: u64 = 256;
 
 /// Registers of a pointer.
 pub(super) const POINTER: u32 = 2;
@@ -64,6 +68,8 @@ pub(super) struct Load<'c, 'a> {
     pub(super) bytes: u64,
     /// Those of them that are adjacent in global memory, as far as is known.
     pub(super) run: u64,
+    /// The bytes of the aligned blocks of global memory that a copy should bring into the cache.
+    pub(super) cached_block: Option<u32>,
     /// The first operation that reads it.
     pub(super) reader: OperationRef<'c, 'a>,
     /// Elements of each access of a thread, if threads access it.
@@ -111,6 +117,18 @@ pub(super) fn of_products<'c: 'a, 'a>(
         .collect()
 }
 
+/// The bytes of the aligned blocks that a copy should bring into the cache, if each iteration reads `run` bytes of
+/// rows that the next one goes on with.
+///
+/// A row of DRAM is opened for each access to it, and closed for the next one elsewhere. Between the reads of two
+/// iterations lies everything that all multiprocessors read meanwhile, so a short run costs almost as much as a long
+/// one. What comes with it waits in the second-level cache.
+fn cached_block(run: u64) -> Option<u32> {
+    (1..MOST_CACHED)
+        .contains(&run)
+        .then_some(MOST_CACHED as u32)
+}
+
 /// The accumulator of a product.
 fn product_sum<'c: 'a, 'a>(product: OperationRef<'c, 'a>) -> Option<Value<'c, 'a>> {
     WarpGroupDotOp::of(product)
@@ -153,6 +171,7 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
                 &slot.shape[slot.shape.len().saturating_sub(1)..],
                 slot.element,
             ),
+            cached_block: None,
             slot,
             reader: reader.ok_or("nothing of the loop reads it")?,
             width: 1,
@@ -283,10 +302,13 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
             .max_by_key(|(dim, _)| dim.contiguity.get());
         let run = along.filter(|(dim, _)| dim.contiguity.get() > 1);
         let run = run.map_or(1, |(_, extent)| *extent);
+        let growth = advance(of, load.ptr()).filter(|growth| *growth == run);
+        let run = bytes_of(&[run], slot.element);
         Ok(Self {
             source: Source::Load(load, copied),
             reads,
-            run: bytes_of(&[run], slot.element),
+            run,
+            cached_block: growth.and_then(|_| cached_block(run)),
             slot,
             bytes,
             reader,

@@ -1,12 +1,13 @@
 //! A loop whose loads are issued earlier: rings of buffers, copies to them, waits, and reads of the data.
 
 use llopt_dialects::tables::types::{MemDesc, MemDescParts};
+use llopt_dialects::ttg::effects::CACHED_BLOCK;
 use llopt_dialects::ttg::{
     AsyncCommitGroupOp, AsyncCopyGlobalToLocalOp, AsyncWaitOp, LocalAllocOp, LocalDeallocOp,
     LocalLoadOp, LocalStoreOp, MemDescIndexOp,
 };
 use llopt_dialects::ttng::{InitBarrierOp, InvalBarrierOp, WaitBarrierOp};
-use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::ir::{OperationExt, ValueExt, attr};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, Operation, OperationRef, Value, ValueLike};
@@ -301,6 +302,10 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
                         i64::from(width),
                     );
                     let token = self.put(copy);
+                    if let (Some(copy), Some(bytes)) = (token.defining_op(), load.cached_block) {
+                        let bytes = attr::i32(copy.ctx(), bytes.cast_signed());
+                        copy.set_discardable_attr(CACHED_BLOCK, bytes);
+                    }
                     self.ahead.extend(token.defining_op());
                     tokens[index] = Some(token);
                 }

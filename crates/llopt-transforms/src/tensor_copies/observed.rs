@@ -9,6 +9,8 @@
 //!   have.
 //! - A product hands rows and columns on, and a sum along them to its accumulator; its inner dimension is seen.
 //! - Loops and branches hand values on.
+//! - The sum over the blocks of a cluster hands its elements on, too. Where each block gets its part along the
+//!   dimension, the part of the block of rank `r` begins at element `r * extent`, so the bound is that much nearer.
 //! - A store through pointers does not see elements for which its mask is false.
 //! - Anything else sees all elements.
 
@@ -16,9 +18,9 @@ use std::collections::HashSet;
 
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_dialects::tt;
+use llopt_dialects::{tt, ttng};
 use llopt_mlir::dialect::Trait;
-use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::ir::{BlockExt, OperationExt, ValueExt};
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use super::exact::{Exact, Variable};
@@ -33,8 +35,8 @@ pub(super) struct Beyond<'r> {
     pub(super) first: &'r Exact,
 }
 
-/// A value and a dimension of it.
-type Part<'c, 'a> = (Value<'c, 'a>, usize);
+/// A value, a dimension of it, and the element along it from which on nobody may see it.
+type Part<'c, 'a> = (Value<'c, 'a>, usize, Exact);
 
 /// Whether nobody sees these elements of a value.
 pub(super) fn are_unseen<'c: 'a, 'a>(
@@ -43,15 +45,26 @@ pub(super) fn are_unseen<'c: 'a, 'a>(
     reading: &mut Reading<'c, 'a>,
 ) -> bool {
     let mut seen = HashSet::new();
-    let mut left: Vec<Part<'c, 'a>> = vec![(value, beyond.dim)];
-    while let Some((value, dim)) = left.pop() {
-        if !seen.insert((value.to_raw().ptr as usize, dim)) {
+    let mut left: Vec<Part<'c, 'a>> = vec![(value, beyond.dim, beyond.first.clone())];
+    while let Some((value, dim, first)) = left.pop() {
+        if !seen.insert((value.to_raw().ptr as usize, dim, first.clone())) {
             continue;
         }
         for of in value.uses().collect::<Vec<_>>() {
+            if let Some(sum) = ttng::ClusterSumOp::of(of.operation) {
+                let Some(first) = first_of_part(sum, dim, &first, reading) else {
+                    return false;
+                };
+                left.push((sum.result(), dim, first));
+                continue;
+            }
             match handed_on(of.operation, of.operand, value, dim) {
-                Some(parts) => left.extend(parts),
-                None if is_masked_store(of.operation, of.operand, dim, beyond.first, reading) => {}
+                Some(parts) => left.extend(
+                    parts
+                        .into_iter()
+                        .map(|(value, dim)| (value, dim, first.clone())),
+                ),
+                None if is_masked_store(of.operation, of.operand, dim, &first, reading) => {}
                 None => return false,
             }
         }
@@ -59,13 +72,32 @@ pub(super) fn are_unseen<'c: 'a, 'a>(
     true
 }
 
-/// The parts of values in which the elements of an operand along a dimension end up; `None` if they are seen.
+/// The element of a block's part of a sum that is the element `first` of the whole sum along a dimension.
+fn first_of_part<'c: 'a, 'a>(
+    sum: ttng::ClusterSumOp<'c, 'a>,
+    dim: usize,
+    first: &Exact,
+    reading: &mut Reading<'c, 'a>,
+) -> Option<Exact> {
+    let [whole, part] = [sum.src(), sum.result()].map(|value| shape(value.r#type()));
+    let (whole, part) = (*whole?.get(dim)?, *part?.get(dim)?);
+    if whole == part {
+        return Some(first.clone());
+    }
+    let body = sum.operation().parent_block()?;
+    let rank = body.operations().find_map(ttng::ClusterRankOp::of)?;
+    let rank = reading.scalar(rank.result()).ok()?;
+    first.minus(&rank.times(&Exact::constant(part))?)
+}
+
+/// The values, and their dimensions, in which the elements of an operand along a dimension end up, in the same places;
+/// `None` if they are seen.
 fn handed_on<'c: 'a, 'a>(
     user: OperationRef<'c, 'a>,
     operand: usize,
     value: Value<'c, 'a>,
     dim: usize,
-) -> Option<Vec<Part<'c, 'a>>> {
+) -> Option<Vec<(Value<'c, 'a>, usize)>> {
     if tt::DotOp::of(user).is_some() {
         let is_inner = matches!((operand, dim), (0, 1) | (1, 0));
         let is_plain = RankedTensor::of(value.r#type())?.rank() == 2;

@@ -8,14 +8,15 @@
 //! A remainder of an index, as kernels take it to keep rows inside of a matrix, is a variable of its own:
 //! `(start + i) mod n`. It is between zero and `n - 1`, and equal to `start + i` for all `i` with `0 <= start + i < n`.
 //!
-//! Scalars from outside of the loop are variables, except that a product with a constant, or a sum with one, is taken
-//! apart: the stride of a matrix has to be found in the step of an address, which is a multiple of it.
+//! Scalars from outside of the loop are variables, except that a product with a constant or with an extended number,
+//! or a sum with one, is taken apart: the stride of a matrix has to be found in the step of an address, which is a multiple of it. All ops that
+//! say which of the blocks that share a loop this one is are one variable.
 
 use std::collections::HashMap;
 
 use llopt_dialects::arith::{self, CmpIOp, CmpIPredicate, ConstantOp};
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_dialects::tt;
+use llopt_dialects::{tt, ttng};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
 use melior::ir::{Value, ValueLike};
 
@@ -63,6 +64,14 @@ fn or_too_large(sum: Option<Exact>) -> Read {
     sum.ok_or_else(|| TOO_LARGE.to_owned())
 }
 
+/// The number of 32 bits that is extended, and whether as a signed one.
+fn extended<'c: 'a, 'a>(value: Value<'c, 'a>) -> Option<(Value<'c, 'a>, bool)> {
+    let signed = arith::ExtSIOp::defining(value).map(|wide| (wide.r#in(), true));
+    let unsigned = || arith::ExtUIOp::defining(value).map(|wide| (wide.r#in(), false));
+    let found = signed.or_else(unsigned);
+    found.filter(|(narrow, _)| narrow.r#type().bit_width() == Some(32))
+}
+
 /// The reason why a value is no polynomial.
 fn no_polynomial(value: Value<'_, '_>) -> String {
     match value.defining_op() {
@@ -105,10 +114,14 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
         if !matches!(bits, Some(32 | 64)) {
             return Err(no_polynomial(value));
         }
-        if !self.is_before_the_loop(value) {
-            return Err("it depends on a value that is computed after the loop".to_owned());
+        if !self.is_known_before(value) {
+            return Err(
+                "its addresses depend on a value that is not known before the loop".to_owned(),
+            );
         }
-        let known = self.scalars.iter().position(|known| *known == value);
+        let is_rank = |value: Value<'c, 'a>| ttng::ClusterRankOp::defining(value).is_some();
+        let is_same = |known: &Value<'c, 'a>| *known == value || is_rank(*known) && is_rank(value);
+        let known = self.scalars.iter().position(is_same);
         let number = known.unwrap_or_else(|| {
             self.scalars.push(value);
             self.scalars.len() - 1
@@ -120,19 +133,15 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
         Ok(variable)
     }
 
-    /// Whether conditions before the loop can depend on a value from outside of it.
-    fn is_before_the_loop(&self, value: Value<'c, 'a>) -> bool {
-        let Some(maker) = value.defining_op() else {
-            return true;
-        };
-        let mut around = Some(self.of.operation());
-        while let Some(operation) = around {
-            if operation.parent_block() == maker.parent_block() {
-                return maker.is_before(operation);
-            }
-            around = operation.parent_op();
-        }
-        false
+    /// Whether conditions that are evaluated before the loop can use a value.
+    fn is_known_before(&self, value: Value<'c, 'a>) -> bool {
+        let around = std::iter::successors(Some(self.of.operation()), |inner| inner.parent_op());
+        let made = value.defining_op();
+        let argument = value.argument_of().map(|(block, _)| block);
+        let block = made.map_or(argument, OperationExt::parent_block);
+        let mut beside = around.filter(|around| around.parent_block() == block);
+        let is_before = |around| made.is_none_or(|made| made.is_before(around));
+        beside.next().is_some_and(is_before)
     }
 
     /// The largest progress of the loop.
@@ -153,20 +162,22 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
             let progress = Exact::variable(Variable::Progress);
             return or_too_large(self.scalar(self.of.lower())?.plus(&progress));
         }
-        if let Some(wide) = arith::ExtSIOp::defining(value)
-            && wide.r#in().r#type().bit_width() == Some(32)
-        {
-            return self.scalar(wide.r#in());
+        if let Some((narrow, is_signed)) = extended(value) {
+            let read = self.scalar(narrow)?;
+            if !is_signed {
+                // Both extensions agree for numbers that are not negative.
+                self.conditions.at_least(&read, 0)?;
+            }
+            return Ok(read);
         }
         let is_outside = self.of.is_outside(value);
-        let has_constant = |value: Value<'c, 'a>| {
+        let is_part =
+            |operand: Value<'c, 'a>| constant(operand).is_some() || extended(operand).is_some();
+        let has_parts = |value: Value<'c, 'a>| {
             let made = value.defining_op();
-            made.is_some_and(|made| {
-                made.operand_values()
-                    .any(|operand| constant(operand).is_some())
-            })
+            made.is_some_and(|made| made.operand_values().any(is_part))
         };
-        if is_outside && !has_constant(value) {
+        if is_outside && !has_parts(value) {
             return self.variable(value);
         }
         match self.arithmetic(value, &[]) {

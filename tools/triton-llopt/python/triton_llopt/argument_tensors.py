@@ -12,6 +12,7 @@ blocks as the GPU runs at a time, and the extents of the grid that the program a
 """
 
 import ctypes
+import math
 
 from triton.backends.nvidia import driver as _nvidia
 from triton.runtime import _allocation
@@ -54,27 +55,29 @@ class Tensor:
         return Tensor(self.about, address, [1] * rank, [_ALIGNMENT] * (rank - 1) + [1])
 
 
-def _leaves(type, path=()):
-    """The arguments of the compiled function for an argument of a type of Triton's signature, each as a function of
-    all arguments."""
+def _address(argument):
+    """The address that a pointer argument is: a tensor of PyTorch's, a number, or nothing."""
+    try:
+        return argument.data_ptr()
+    except AttributeError:
+        return argument or 0
+
+
+def _leaves(type, text):
+    """The arguments of the compiled function for an argument of a type of Triton's signature, each as an expression;
+    `text` is that of the argument."""
     if type == "constexpr":
         return
     if isinstance(type, tuple):
         for index, inner in enumerate(type):
-            yield from _leaves(inner, (*path, index))
+            yield from _leaves(inner, f"{text}[{index}]")
         return
-
-    def value(arguments):
-        for index in path:
-            arguments = arguments[index]
-        return arguments
-
-    yield value
+    yield text
     if type.startswith("tensordesc"):
         rank = type[type.index("[") : type.index("]")].count(",") + 1
         for name in ("shape", "strides"):
             for dim in range(rank):
-                yield lambda arguments, name=name, dim=dim: getattr(value(arguments), name)[dim]
+                yield f"{text}.{name}[{dim}]"
 
 
 class ArgumentTensors:
@@ -82,7 +85,7 @@ class ArgumentTensors:
 
     def __init__(self, signature, tensors):
         self.tensors = tensors
-        values = list(_leaves(tuple(signature)))
+        values = list(_leaves(tuple(signature), "arguments"))
         self.bases = sorted({tensor["base"] for tensor in tensors})
         numbers = {
             argument
@@ -93,15 +96,26 @@ class ArgumentTensors:
             for argument in arguments
         }
         self.numbers = sorted(numbers)
-        self.base_values = [values[base] for base in self.bases]
-        self.number_values = [values[number] for number in self.numbers]
+        # Every launch reads these values, so the function that does is compiled.
+        addresses = [f"address({values[base]})" for base in self.bases]
+        read = ", ".join([*addresses, *(values[number] for number in self.numbers)])
+        self._read = eval(f"lambda arguments: ({read},)", {"address": _address})
+        numbers = "".join(f"{values[number]}, " for number in self.numbers)
+        # The values of the numbers among the arguments, from which extents and strides follow.
+        self.read_numbers = eval(f"lambda arguments: ({numbers})")
 
     def key(self, arguments):
         """The values on which the tensors depend."""
-        return (
-            *[_address(value(arguments)) for value in self.base_values],
-            *[value(arguments) for value in self.number_values],
-        )
+        return self._read(arguments)
+
+    def rows_outside(self, numbers):
+        """How many rows of boxes at the origins of the tensors are outside of them, for such numbers."""
+        outside = 0
+        for tensor in self.of((*[0] * len(self.bases), *numbers)):
+            *box, _ = tensor.about["block_size"]
+            inside = [max(0, min(extent, size)) for extent, size in zip(tensor.shape, box)]
+            outside += math.prod(box) - math.prod(inside)
+        return outside
 
     def of(self, key):
         """The tensors for such values."""
@@ -124,12 +138,6 @@ class ArgumentTensors:
             )
             for about in self.tensors
         ]
-
-
-def _address(argument):
-    if argument is None:
-        return 0
-    return argument if isinstance(argument, int) else argument.data_ptr()
 
 
 def _encoded(tensor):

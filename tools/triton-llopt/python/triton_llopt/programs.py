@@ -14,6 +14,7 @@ from triton.compiler import ASTSource, CompiledKernel
 from triton.runtime import driver
 from triton.runtime.errors import OutOfResources
 
+from triton_llopt import splitting
 from triton_llopt.errors import FallbackWarning, UnsupportedError
 
 # The key in a kernel's metadata, and the compiler's options.
@@ -44,6 +45,9 @@ class Choice:
         if programs <= self.multiprocessors:
             return None
         if not self.is_compiled:
+            # A graph that records launches may not load code; the next launch can.
+            if splitting.is_recorded():
+                return None
             self.is_compiled = True
             self.variant = self.compiled()
         return self.variant
@@ -60,30 +64,34 @@ class Choice:
         return variant
 
 
-def _compiler(settings):
-    """The function that compiles a kernel with several programs for each block."""
+def _compiler(settings, configuration):
+    """The function that compiles a kernel with several programs for each block, and otherwise with this
+    configuration."""
+    several = replace(configuration.launched(), persistent=True, split_k=1, chooses_copies=False)
 
     def compile(kernel):
         options = kernel.metadata._asdict()
         # They come from JSON, which has no tuples; the key of the cache has.
         options = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
-        with settings(lambda configuration: replace(configuration, persistent=True, split_k=1)):
+        with settings(lambda _: several):
             return triton.compile(kernel.src, target=kernel.metadata.target, options=options)
 
     return compile
 
 
-def wrap(settings):
-    """Wraps the loading of kernels; returns what undoes it. ``settings`` is a context with other settings."""
-    load, compile = CompiledKernel._init_handles, _compiler(settings)
+def wrap(settings, current):
+    """Wraps the loading of kernels; ``settings`` is a context with another configuration than that in force, which is
+    ``current``. Returns what undoes it."""
+    load = CompiledKernel._init_handles
 
     @functools.wraps(load)
     def load_with_choice(self):
         is_new = self.module is None
         load(self)
         is_proposed = getattr(self.metadata, PROPOSAL, False) and isinstance(self.src, ASTSource)
-        if is_new and is_proposed and not self.metadata.launch_cooperative_grid:
-            self._run = Choice(self, compile)
+        configuration = current()
+        if is_new and is_proposed and configuration is not None and not self.metadata.launch_cooperative_grid:
+            self._run = Choice(self, _compiler(settings, configuration))
 
     CompiledKernel._init_handles = load_with_choice
 

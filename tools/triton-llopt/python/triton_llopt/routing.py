@@ -9,6 +9,8 @@ Triton's backend for a vendor is a class with three things that matter here:
   configuration are added, so that one cache directory serves Triton and llopt.
 - ``compute_cache_key`` of ``triton.runtime.jit`` makes the key of the kernels in memory, and gets the
   same addition: after a switch no kernel of the other compiler is launched.
+- ``JITFunction._do_compile`` compiles kernels that Triton will launch: others may be launched by anyone, so only these
+  have parameters that their source does not have.
 - ``CompiledKernel._init_handles`` loads a kernel and makes its launcher, which may be replaced (see ``splitting``).
 
 The methods are wrapped on Triton's own classes. Its inspection hook (``knobs.runtime.
@@ -60,11 +62,15 @@ def _current():
 @contextlib.contextmanager
 def _changed(change):
     """Another configuration for what this thread compiles."""
+    before = vars(_own).get("configuration")
     _own.configuration = change(_current())
     try:
         yield
     finally:
-        del _own.configuration
+        if before is None:
+            del _own.configuration
+        else:
+            _own.configuration = before
 
 
 @functools.lru_cache
@@ -139,11 +145,15 @@ class _Stages:
             options = ("num_warps", "num_stages", "num_ctas", "maxnreg")
             keywords = {name: getattr(self.options, name, None) for name in options}
             # Zero is none, with what a launch needs to choose.
-            split_k = self.configuration.split_k
-            keywords["split_k"] = 0 if split_k == "auto" else split_k
+            keywords["split_k"] = 0 if self.configuration.chooses else self.configuration.split_k
+            # Zero leaves them to the model.
             if self.configuration.chooses_warps:
                 keywords["num_warps"] = 0
-            keywords["tensor_copies"] = self.configuration.tensor_copies
+            if self.configuration.chooses_stages:
+                keywords["num_stages"] = 0
+            # Others than Triton's launcher know only the parameters of the source.
+            copies = self.configuration.tensor_copies
+            keywords["tensor_copies"] = "off" if copies == "auto" else copies
             keywords["persistent"] = programs.OPTIONS[self.configuration.persistent]
         text = str(source)
         try:
@@ -262,6 +272,25 @@ def _wrap_key():
     return undo
 
 
+def _wrap_launched():
+    """Wraps the compilation of kernels that are to be launched; returns what undoes it."""
+    compile = _jit.JITFunction._do_compile
+
+    @functools.wraps(compile)
+    def compile_launched(self, *arguments, **keywords):
+        if _current() is None:
+            return compile(self, *arguments, **keywords)
+        with _changed(lambda of: of.launched()):
+            return compile(self, *arguments, **keywords)
+
+    _jit.JITFunction._do_compile = compile_launched
+
+    def undo():
+        _jit.JITFunction._do_compile = compile
+
+    return undo
+
+
 def _kernels_make_descriptors():
     return configuration is not None and configuration.tensor_copies == "kernel"
 
@@ -275,8 +304,9 @@ def install(wanted):
     if triton.__version__.split(".")[:2] != ["3", "6"]:
         raise ImportError(f"triton_llopt needs Triton 3.6, not {triton.__version__}")
     if not _undo:
-        _undo.extend([_wrap(_nvidia.CUDABackend), _wrap(_amd.HIPBackend), _wrap_key(), splitting.wrap(_changed)])
-        _undo.append(programs.wrap(_changed))
+        _undo.extend([_wrap(_nvidia.CUDABackend), _wrap(_amd.HIPBackend), _wrap_key(), _wrap_launched()])
+        _undo.append(splitting.wrap(_changed, _current))
+        _undo.append(programs.wrap(_changed, _current))
         _undo.append(argument_tensors.install(_kernels_make_descriptors))
     configuration = wanted
 

@@ -1,13 +1,17 @@
 """The number of blocks that share a loop, chosen when a kernel is launched.
 
-How many programs there are is known only then. With ``enable("ttir", split_k="auto")`` a kernel is compiled without
+How many programs there are is known only then. With ``enable("ttir")`` (``split_k="auto"``) a kernel is compiled without
 sharing, and its metadata keep the figures of the compiler's model (``split_proposal``), in Triton's cache on disk as
 well. When Triton has loaded such a kernel, its launcher is replaced by a :class:`Choice`: it asks the model with the
 grid and the kernel's integers, compiles the kernel for that number of blocks, as ``split_k=2`` would, when it is first
 chosen, and launches it. Kernels without figures, Triton's own among them, keep their launchers.
+
+The same choice is made between tensor copies and loads, for kernels with both: the copy unit takes long to fill the
+rows of a tile that are outside of a matrix with fewer rows.
 """
 
 import functools
+import sys
 import warnings
 from dataclasses import replace
 
@@ -17,6 +21,7 @@ from triton.runtime import driver
 from triton.runtime.errors import OutOfResources
 
 from triton_llopt import _llopt
+from triton_llopt.argument_tensors import ArgumentTensors
 from triton_llopt.errors import FallbackWarning, UnsupportedError
 
 # The key of the figures in a kernel's metadata.
@@ -38,29 +43,41 @@ def _positions(types, is_object, path=()):
             yield place
 
 
-def _value(arguments, place):
-    for number in place:
-        arguments = arguments[number]
-    return arguments
+def _reader(places):
+    """A function that reads the values at places among the arguments of a launch, as a tuple. It is compiled, since
+    every launch calls it."""
+    values = "".join("arguments" + "".join(f"[{number}]" for number in place) + ", " for place in places)
+    return eval(f"lambda arguments: ({values})")
+
+
+def is_recorded():
+    """Whether the current stream of PyTorch, if there is one, records launches instead of running them."""
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
 class Choice:
-    """A launcher that chooses how many blocks share each program of a kernel."""
+    """A launcher that chooses how many blocks share each program of a kernel, if it ``shares`` them, and whether tiles
+    are loaded by tensor copies, if the kernel has such."""
 
-    def __init__(self, kernel, proposal, compile):
+    def __init__(self, kernel, proposal, compile, shares=True):
         self.kernel = kernel
+        self.shares = shares
         self.launcher = kernel._run
         self.proposal = _llopt.Proposal(proposal)
         self.compile = compile
         has_objects = bool(getattr(kernel.metadata, "tensordesc_meta", None))
         places = list(_positions(kernel.src.signature.values(), has_objects))
         self.places = [places[number] for number in self.proposal.arguments()]
+        tensors = getattr(kernel.metadata, "argument_tensors", None)
+        self.tensors = ArgumentTensors(kernel.src.signature.values(), tensors) if tensors else None
+        self.read = _reader(self.places) if None not in self.places else None
         device = driver.active.get_current_device()
         properties = driver.active.utils.get_device_properties(device)
         self.multiprocessors = properties["multiprocessor_count"]
-        # By the number of programs and the kernel's integers, and by the number of blocks.
+        # By the number of programs and the kernel's integers, and by the number of blocks and the use of copies.
         self.chosen = {}
-        self.variants = {1: None}
+        self.variants = {(1, True): None}
 
     def __call__(self, x, y, z, stream, function, packed, *rest):
         # After metadata and two hooks, the kernel's arguments.
@@ -71,21 +88,27 @@ class Choice:
 
     def variant(self, programs, arguments):
         """The kernel for a launch; ``None`` for the one that shares nothing."""
-        key = (programs, *(_value(arguments, place) for place in self.places))
+        values = self.read(arguments)
+        extents = self.tensors.read_numbers(arguments) if self.tensors else ()
+        key = (programs, *values, *extents)
         try:
             return self.chosen[key]
         except KeyError:
             pass
-        blocks = self.proposal.blocks(programs, self.multiprocessors, list(key[1:]))
-        if blocks not in self.variants:
-            self.variants[blocks] = self.compiled(blocks)
-        self.chosen[key] = self.variants[blocks]
+        blocks = self.proposal.blocks(programs, self.multiprocessors, list(values)) if self.shares else 1
+        copies = self.tensors is None or self.proposal.copies_keep_up(self.tensors.rows_outside(extents))
+        if (blocks, copies) not in self.variants:
+            # A graph that records launches may not load code; the next launch can.
+            if is_recorded():
+                return None
+            self.variants[blocks, copies] = self.compiled(blocks, copies)
+        self.chosen[key] = self.variants[blocks, copies]
         return self.chosen[key]
 
-    def compiled(self, blocks):
-        """The kernel for so many blocks, loaded; ``None`` if it cannot be had."""
+    def compiled(self, blocks, copies):
+        """The kernel for so many blocks, with or without copies, loaded; ``None`` if it cannot be had."""
         try:
-            variant = self.compile(self.kernel, blocks)
+            variant = self.compile(self.kernel, blocks, copies)
             variant._init_handles()
         except (UnsupportedError, OutOfResources) as error:
             message = f"{blocks} blocks do not share the loop of kernel '{self.kernel.name}': {error}"
@@ -94,40 +117,53 @@ class Choice:
         return variant
 
 
-def _choice(kernel, compile):
-    """The launcher that chooses, if there is a choice; otherwise the kernel's own."""
+def _choice(kernel, compile, shares):
+    """The launcher that chooses, if there is a choice; otherwise the kernel's own. ``compile`` is ``None`` if llopt is
+    not in force."""
     proposal = getattr(kernel.metadata, PROPOSAL, None)
     is_fixed = kernel.metadata.launch_cooperative_grid if proposal else True
-    if is_fixed or not isinstance(kernel.src, ASTSource):
+    if is_fixed or compile is None or not isinstance(kernel.src, ASTSource):
         return kernel._run
-    choice = Choice(kernel, proposal, compile)
+    if not shares and not getattr(kernel.metadata, "argument_tensors", None):
+        return kernel._run
+    choice = Choice(kernel, proposal, compile, shares)
     # A number of iterations that follows from a descriptor is not known here.
     return kernel._run if None in choice.places else choice
 
 
-def compiler(settings):
-    """The function that compiles a kernel for a number of blocks; ``settings`` is a context with other settings."""
+def compiler(settings, configuration):
+    """The function that compiles a kernel for a number of blocks, with or without tensor copies; ``settings`` is a
+    context with another configuration than this one. ``None`` without one."""
+    if configuration is None:
+        return None
+    launched = configuration.launched()
 
-    def compile(kernel, blocks):
+    def compile(kernel, blocks, copies):
         options = kernel.metadata._asdict()
         # They come from JSON, which has no tuples; the key of the cache has.
         options = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
-        with settings(lambda configuration: replace(configuration, split_k=blocks)):
+        of_copies = launched.tensor_copies if copies else "off"
+        # Its own launches have no choice.
+        again = launched.chooses_copies and blocks > 1
+        form = replace(launched, split_k=blocks, tensor_copies=of_copies, chooses_copies=again)
+        with settings(lambda _: form):
             return triton.compile(kernel.src, target=kernel.metadata.target, options=options)
 
     return compile
 
 
-def wrap(settings):
-    """Wraps the loading of kernels; returns what undoes it."""
-    load, compile = CompiledKernel._init_handles, compiler(settings)
+def wrap(settings, current):
+    """Wraps the loading of kernels; ``current`` is the configuration in force. Returns what undoes it."""
+    load = CompiledKernel._init_handles
 
     @functools.wraps(load)
     def load_with_choice(self):
         is_new = self.module is None
         load(self)
         if is_new:
-            self._run = _choice(self, compile)
+            configuration = current()
+            shares = configuration is not None and configuration.split_k == "auto"
+            self._run = _choice(self, compiler(settings, configuration), shares)
 
     CompiledKernel._init_handles = load_with_choice
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 SOURCES = ("ttgir", "ttir")
 SANITIZE = ("error", "warn", "off")
 SPLITS = (1, 2, 4, 8, "auto")
-TENSOR_COPIES = ("off", "kernel", "launcher")
+TENSOR_COPIES = ("auto", "off", "kernel", "launcher")
 PERSISTENT = (False, True, "auto")
 
 
@@ -28,12 +28,27 @@ class Configuration:
     chooses_warps: bool = False
     # Blocks of a cluster that share the iterations of a loop of products; "auto" if each launch chooses.
     split_k: int | str = 1
-    # Who makes the descriptors with which loads of tiles through pointers become tensor copies.
+    # Whether llopt chooses the number of stages of loops in kernels from TTIR, whatever the launch asks for.
+    chooses_stages: bool = False
+    # Who makes the descriptors with which loads of tiles through pointers become tensor copies; "auto" is the launcher
+    # for kernels that Triton launches, and nobody for those that are only compiled.
     tensor_copies: str = "off"
     # Whether blocks compute several programs each where that is faster: never, always, or where launches are large.
     persistent: bool | str = False
+    # Whether a launch may choose loads instead.
+    chooses_copies: bool = False
     # Whether each compilation has its own process; the result is the same.
     isolated: bool = field(default=False, repr=False, compare=False)
+
+    @property
+    def chooses(self):
+        """Whether launches choose between forms of a kernel."""
+        return self.split_k == "auto" or self.split_k == 1 and self.chooses_copies
+
+    def launched(self):
+        """The same for a kernel that Triton launches."""
+        is_ours = self.tensor_copies == "auto"
+        return replace(self, tensor_copies="launcher", chooses_copies=True) if is_ours else self
 
 
 def enable(
@@ -42,9 +57,10 @@ def enable(
     fallback=False,
     isolated=False,
     num_warps=None,
-    tensor_copies="off",
-    persistent=False,
-    split_k=1,
+    num_stages=None,
+    tensor_copies=None,
+    persistent=None,
+    split_k=None,
     **keywords,
 ):
     """Compile every kernel of this process with llopt.
@@ -56,19 +72,25 @@ def enable(
     :class:`~triton_llopt.UnsupportedError`. With ``isolated=True`` each compilation runs in its own process, with a
     budget of memory, and a crash there is an :class:`~triton_llopt.InternalError`. With ``num_warps="auto"`` kernels
     from TTIR get as many warps as llopt's model of their loops with products predicts to be fastest, instead of the
-    number that the launch asks for. With ``split_k=2`` (4, 8) and source ``"ttir"``, a cluster of so many blocks
-    computes each tile of a matrix product: they share the loop over k and add their sums, always in the same order. It
-    is for products with fewer tiles than multiprocessors; kernels of which it is not possible stay as they are. It
-    needs a GPU with clusters. With ``split_k="auto"`` each launch chooses the number by its grid, and what it chooses
-    for the first time is compiled then.
+    number that the launch asks for, and with ``num_stages="auto"`` their loops load as far ahead as hides the latency
+    of memory.
 
-    ``tensor_copies`` says who makes the descriptors with which loads of tiles through pointers become tensor copies
-    where the GPU has them: ``"launcher"``, or ``"kernel"``, in scratch memory; ``"off"`` leaves them as they are.
-    It applies to kernels that are passed as TTIR. With ``persistent=True``, too, launches of kernels from TTIR start no
-    more blocks than are resident at a time where one block is alone on its multiprocessor and its tiles are tensor
-    copies: each block computes several programs, and loads the next tiles while it stores the last one. With
-    ``persistent="auto"`` only launches of more programs than there are multiprocessors do so; such a kernel is compiled
-    at the first of them.
+    From TTIR, each launch of a kernel with a matrix product chooses how many blocks of a cluster compute each tile: they
+    share the loop over k and add their sums, always in the same order. Several do where multiprocessors would be left
+    without a tile. What a launch chooses for the first time is compiled then. This is ``split_k="auto"``, the default;
+    ``split_k=1`` shares nothing, and 2, 4 or 8 are for all launches, and need a GPU with clusters. Kernels of which it
+    is not possible stay as they are.
+
+    From TTIR, loads of tiles through pointers become tensor copies where the GPU has them and where both are provably
+    equal. ``tensor_copies`` says who makes the descriptors: ``"launcher"``, or ``"kernel"``, in scratch memory. By
+    default, ``"auto"``, it is the launcher for kernels that Triton launches; kernels that are only compiled
+    (``triton.compile``) have no parameters that their source does not have, and load through pointers. ``"off"``
+    leaves all loads as they are.
+
+    From TTIR, launches of more programs than there are multiprocessors start no more blocks than are resident where one
+    block is alone on its multiprocessor and its tiles are tensor copies: each block computes several programs, and loads
+    the next tiles while it stores the last one. Such a kernel is compiled at the first of these launches. This is
+    ``persistent="auto"``, the default; with ``True`` it applies to all launches, with ``False`` to none.
 
     Kernels that were compiled before are compiled again at their next launch; :func:`disable` restores Triton's.
     Triton's cache on disk keeps both apart.
@@ -87,6 +109,14 @@ def enable(
         raise ValueError(f"llopt takes over from {' or '.join(SOURCES)}, not from '{chosen}'")
     if num_warps not in (None, "auto"):
         raise ValueError(f"num_warps is 'auto' or None, not {num_warps!r}")
+    if num_stages not in (None, "auto"):
+        raise ValueError(f"num_stages is 'auto' or None, not {num_stages!r}")
+    if split_k is None:
+        split_k = "auto" if chosen == "ttir" else 1
+    if tensor_copies is None:
+        tensor_copies = "auto" if chosen == "ttir" else "off"
+    if persistent is None:
+        persistent = "auto" if chosen == "ttir" else False
     if split_k not in SPLITS:
         raise ValueError(f"split_k is {', '.join(map(str, SPLITS))}, not '{split_k}'")
     if split_k != 1 and chosen != "ttir":
@@ -104,6 +134,7 @@ def enable(
             fallback,
             simulated,
             chooses_warps=num_warps == "auto",
+            chooses_stages=num_stages == "auto",
             tensor_copies=tensor_copies,
             persistent=persistent,
             split_k=split_k,
@@ -164,9 +195,9 @@ def obey_environment():
 
     ``TRITON_LLOPT=ttgir`` (or ``ttir``) enables llopt, ``TRITON_LLOPT_FALLBACK=1`` with fallback,
     ``TRITON_LLOPT_ISOLATED=1`` in separate processes, ``TRITON_LLOPT_NUM_WARPS=auto`` with the number of warps chosen,
-    ``TRITON_LLOPT_TENSOR_COPIES=launcher`` (or ``kernel``) with tensor copies for loads of tiles,
-    ``TRITON_LLOPT_PERSISTENT=1`` (or ``auto``) with blocks that compute several programs,
-    ``TRITON_LLOPT_SPLIT_K=2`` (or ``auto``) with loops that two blocks share.
+    ``TRITON_LLOPT_NUM_STAGES=auto`` with the number of stages chosen, ``TRITON_LLOPT_TENSOR_COPIES=off`` (or
+    ``launcher``, ``kernel``) without tensor copies for loads of tiles, ``TRITON_LLOPT_SPLIT_K=1`` (or 2, 4, 8) with
+    that number of blocks for each loop, ``TRITON_LLOPT_PERSISTENT=0`` (or 1) with one program for each block (or several).
     """
     source = os.environ.get("TRITON_LLOPT", "")
     if source in ("", "0"):
@@ -178,13 +209,14 @@ def obey_environment():
     if routing.configuration is None:
         asked = lambda name: os.environ.get(f"TRITON_LLOPT_{name}", "0") not in ("", "0")  # noqa: E731
         given = lambda name: os.environ.get(f"TRITON_LLOPT_{name}") or None  # noqa: E731
-        split_k = given("SPLIT_K") or "1"
+        split_k = given("SPLIT_K")
         enable(
             source,
             fallback=asked("FALLBACK"),
             isolated=asked("ISOLATED"),
             num_warps=given("NUM_WARPS"),
-            tensor_copies=given("TENSOR_COPIES") or "off",
-            persistent={"auto": "auto"}.get(given("PERSISTENT"), asked("PERSISTENT")),
-            split_k=int(split_k) if split_k.isdecimal() else split_k,
+            num_stages=given("NUM_STAGES"),
+            tensor_copies=given("TENSOR_COPIES"),
+            split_k=int(split_k) if split_k and split_k.isdecimal() else split_k,
+            persistent={None: None, "auto": "auto", "0": False, "": None}.get(given("PERSISTENT"), True),
         )

@@ -9,11 +9,13 @@
 //! (pieces too narrow, values other than zero where a mask is false) are loaded and stored.
 
 use inkwell::values::InstructionOpcode;
+use llopt_dialects::ttg::effects::CACHED_BLOCK;
 use llopt_dialects::{amdg, ttg};
 use llopt_layout::Dim;
 use llopt_layout::banks::Access;
 use llopt_layout::instruction::InstructionKind;
 use llopt_layout::plan::SharedAccess;
+use llopt_mlir::ir::{AttributeExt, OperationExt};
 use llopt_plan::conversion::moved_bits;
 use llopt_plan::global_access::Groups;
 use llopt_plan::lane_order::{Affine, LaneOrder};
@@ -121,7 +123,10 @@ fn copy_pointers<'ctx>(
             None => copy_by_warps(lowering, copies, &pieces, caching, nothing, from),
         }
     } else {
-        copy_by_lanes(lowering, &pieces, &pointers, masks.as_ref(), acts)
+        {
+            let block = operation.attr(CACHED_BLOCK).and_then(AttributeExt::as_int);
+            copy_by_lanes(lowering, &pieces, &pointers, masks.as_ref(), acts, block)
+        }
     };
     if let Some(instructions) = copied {
         local::record_shared(
@@ -314,6 +319,7 @@ fn copy_by_lanes<'ctx>(
     pointers: &Registers<'ctx>,
     masks: Option<&Registers<'ctx>>,
     acts: Option<V<'ctx>>,
+    cached_block: Option<u32>,
 ) -> Option<u32> {
     let view = &pieces.view;
     let addresses = shared::shared_addresses(lowering, &pieces.access, view.element, &view.place);
@@ -322,6 +328,7 @@ fn copy_by_lanes<'ctx>(
             to,
             from: pointers[piece[0]],
             bytes: pieces.bytes,
+            cached_block,
             acts,
             mask: masks.map(|masks| masks[piece[0]]),
         };

@@ -1,4 +1,13 @@
-//! Writing to the shared memory of other blocks of a cluster.
+//! Access to the shared memory of other blocks of a cluster.
+//!
+//! # Reads
+//!
+//! Each block writes to its own memory, the cluster meets, and each block reads from the memory of others. Only the
+//! readers know when the memory may be written again, or released at the end of the block, so the cluster meets a
+//! second time. A block has arrived there as soon as it has read; if what follows needs no shared memory, it waits for
+//! the others later (`CLUSTER_WAITS_LATER`).
+//!
+//! # Writes
 //!
 //! No block may write to another block's memory while that one still reads its old contents, or before that one has
 //! started. So there are two cluster barriers: before any block writes, and when everything is written. From then on
@@ -8,7 +17,7 @@
 //!
 //! The blocks that a block writes to are given by *distances*: masks of the block's number, given by generators.
 
-use llopt_dialects::ttg::effects::CLUSTER_HAS_MET;
+use llopt_dialects::ttg::effects::{CLUSTER_HAS_MET, CLUSTER_WAITS_LATER};
 use llopt_layout::plan::Scope;
 use llopt_mlir::ir::OperationExt;
 use llopt_plan::cluster::distances;
@@ -80,6 +89,16 @@ pub(crate) fn write_to_blocks<'ctx>(
             None => Scope::Block,
         },
     );
+}
+
+/// Ends the reads of an op from the memory of other blocks: they may write to theirs again once they know of it.
+pub(crate) fn end_reads(lowering: &FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) {
+    match lowering.hooks().bulk() {
+        Some(bulk) if op.attr(CLUSTER_WAITS_LATER).is_some() => {
+            bulk.cluster_arrive(lowering.e, false);
+        }
+        _ => wait(lowering, Scope::Cluster),
+    }
 }
 
 /// Orders shared memory among the threads of a scope.

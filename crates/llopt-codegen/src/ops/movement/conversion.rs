@@ -359,9 +359,8 @@ fn follow_shared<'ctx>(
             |register, value| loaded[(register ^ to) as usize] = value,
         )?;
     }
-    // Only the readers know when the memory of another block may be written again, or released.
     if plan.scope == Scope::Cluster {
-        cluster::wait(lowering, plan.scope);
+        cluster::end_reads(lowering, op);
     }
     Ok((0..registers as u32)
         .map(|register| loaded[plan.load.fold.apply(register) as usize])

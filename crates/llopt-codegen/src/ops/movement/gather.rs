@@ -438,8 +438,10 @@ fn gather_through_memory<'ctx>(
         emit_late::end_copy(lowering, copied);
     }
     // Other threads may overwrite next what was read after the last wait.
-    if is_late {
-        cluster::wait(lowering, plan.scope);
+    match plan.scope {
+        Scope::Cluster => cluster::end_reads(lowering, op.operation()),
+        scope if is_late => cluster::wait(lowering, scope),
+        _ => {}
     }
     let poison = e.poison(from.element.llvm(e.context));
     Ok(distinct

@@ -1,7 +1,7 @@
 //! `ttng.cluster_sum`: follows [`llopt_plan::cluster_sum`].
 //!
-//! Each block stores its tensor, the cluster meets, each block loads from all blocks and adds, and the cluster meets
-//! again: only the readers know when the memory of another block may be written again, or released.
+//! Each block stores its tensor, the cluster meets, each block loads from all blocks, the cluster meets again
+//! ([`cluster`]), and each block adds.
 
 use llopt_dialects::ttng;
 use llopt_layout::plan::{RoundBit, Scope};
@@ -43,7 +43,8 @@ pub(crate) fn cluster_sum<'ctx>(
         false => e.add(x, y),
     };
     let mut sums: Vec<Option<V<'ctx>>> = vec![None; to.registers()];
-    for round in 0..1u32 << plan.rounds.len() {
+    let rounds = 1u32 << plan.rounds.len();
+    for round in 0..rounds {
         let xor = |bit: fn(&RoundBit) -> u32| {
             let chosen = plan.rounds.iter().enumerate();
             chosen
@@ -60,7 +61,7 @@ pub(crate) fn cluster_sum<'ctx>(
             |register| values[(register ^ stored) as usize],
         )?;
         cluster::wait(lowering, Scope::Cluster);
-        // All loads are issued before the first addition.
+        // All loads are issued before the first addition, and other blocks do not wait for the additions.
         let mut terms: Vec<(usize, V<'ctx>)> = Vec::new();
         for place in &others {
             shared::load(
@@ -72,13 +73,16 @@ pub(crate) fn cluster_sum<'ctx>(
                 |register, value| terms.push(((register ^ loaded) as usize, value)),
             )?;
         }
+        match round + 1 == rounds {
+            true => cluster::end_reads(lowering, operation),
+            false => cluster::wait(lowering, Scope::Cluster),
+        }
         for (register, term) in terms {
             sums[register] = Some(match sums[register] {
                 Some(sum) => add(sum, term),
                 None => term,
             });
         }
-        cluster::wait(lowering, Scope::Cluster);
     }
     let poison = e.poison(to.element.llvm(e.context));
     let result: Registers<'ctx> = (0..to.registers() as u32)

@@ -156,8 +156,12 @@ pub fn async_copy<'ctx>(e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
         text.push_str("@$2 ");
     }
     let bytes = copy.bytes;
+    let block = match copy.cached_block {
+        Some(block @ (64 | 128 | 256)) => format!(".L2::{block}B"),
+        _ => String::new(),
+    };
     text.push_str(&format!(
-        "cp.async.{cache}.shared.global [ $0 + 0 ], [ $1 + 0 ], {bytes}"
+        "cp.async.{cache}.shared.global{block} [ $0 + 0 ], [ $1 + 0 ], {bytes}"
     ));
     if let Some(mask) = copy.mask {
         // Bytes that are not read are filled with zeros.
