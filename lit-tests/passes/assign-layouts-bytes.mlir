@@ -11,12 +11,11 @@
 // PROVEN: proven: [[N:[0-9]+]] of [[N]]
 
 // A thread has rectangles of both factors: 16 bytes along the other dimension, which it loads at once, and 8 along k,
-// which it stores at once. Lanes lie below each other along k, where they store to different banks, as far as
-// they leave no sector of global memory half read; those that ask for global memory together, eight of them, lie beside
-// each other first, since each line that they ask for takes a cycle.
+// which it stores at once. Eight lanes lie beside each other and ask for whole lines of global memory. They would store to
+// the same banks, but each stores its rows in an order of its own.
 
-// GROUPS-DAG: #[[A:.+]] = #ttg.blocked<{sizePerThread = [16, 8], threadsPerWarp = [4, 8], warpsPerCTA = [2, 2], order = [0, 1]}>
-// GROUPS-DAG: #[[B:.+]] = #ttg.blocked<{sizePerThread = [8, 16], threadsPerWarp = [8, 4], warpsPerCTA = [2, 2], order = [1, 0]}>
+// GROUPS-DAG: #[[A:.+]] = #ttg.blocked<{sizePerThread = [16, 8], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>
+// GROUPS-DAG: #[[B:.+]] = #ttg.blocked<{sizePerThread = [8, 16], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
 // GROUPS-LABEL: @product
 // GROUPS: ttg.local_alloc %{{.+}} : (tensor<128x128xi8, #[[A]]>)
 // GROUPS: ttg.local_alloc %{{.+}} : (tensor<128x128xi8, #[[B]]>)
