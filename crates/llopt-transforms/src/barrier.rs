@@ -16,6 +16,7 @@ mod accesses;
 mod node;
 pub mod placement;
 mod separation;
+mod slots;
 
 use std::collections::HashMap;
 
