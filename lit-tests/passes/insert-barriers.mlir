@@ -47,6 +47,51 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 
+  // Two buffers of a ring are written; their numbers are constants, though one of them is computed. The barrier comes
+  // before the loop, in which the number is unknown.
+
+  // CHECK-LABEL: tt.func public @two_of_a_ring
+  tt.func public @two_of_a_ring(%x: tensor<128xf32, #blocked>, %n: i32) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %two = arith.constant 2 : i32
+    // CHECK: ttg.local_store
+    // CHECK-NOT: ttg.local_barrier
+    // CHECK: ttg.local_store
+    // CHECK-NEXT: ttg.local_barrier
+    // CHECK-NEXT: scf.for
+    // CHECK-NOT: ttg.local_barrier
+    // CHECK: tt.return
+    %ring = ttg.local_alloc : () -> !ttg.memdesc<2x128xf32, #shared, #smem, mutable>
+    %first = ttg.memdesc_index %ring[%zero] : !ttg.memdesc<2x128xf32, #shared, #smem, mutable> -> !ttg.memdesc<128xf32, #shared, #smem, mutable>
+    ttg.local_store %x, %first : tensor<128xf32, #blocked> -> !ttg.memdesc<128xf32, #shared, #smem, mutable>
+    %next = arith.addi %zero, %one : i32
+    %is_inside = arith.cmpi slt, %next, %two : i32
+    %number = arith.select %is_inside, %next, %zero : i32
+    %second = ttg.memdesc_index %ring[%number] : !ttg.memdesc<2x128xf32, #shared, #smem, mutable> -> !ttg.memdesc<128xf32, #shared, #smem, mutable>
+    ttg.local_store %x, %second : tensor<128xf32, #blocked> -> !ttg.memdesc<128xf32, #shared, #smem, mutable>
+    scf.for %i = %zero to %n step %one : i32 {
+      %taken = ttg.memdesc_index %ring[%i] : !ttg.memdesc<2x128xf32, #shared, #smem, mutable> -> !ttg.memdesc<128xf32, #shared, #smem, mutable>
+      %y = ttg.local_load %taken : !ttg.memdesc<128xf32, #shared, #smem, mutable> -> tensor<128xf32, #blocked>
+    }
+    tt.return
+  }
+
+  // The same buffer is written twice.
+
+  // CHECK-LABEL: tt.func public @one_of_a_ring
+  tt.func public @one_of_a_ring(%x: tensor<128xf32, #blocked>) {
+    %one = arith.constant 1 : i32
+    // CHECK: ttg.local_store
+    // CHECK-NEXT: ttg.local_barrier
+    // CHECK-NEXT: ttg.local_store
+    %ring = ttg.local_alloc : () -> !ttg.memdesc<2x128xf32, #shared, #smem, mutable>
+    %first = ttg.memdesc_index %ring[%one] : !ttg.memdesc<2x128xf32, #shared, #smem, mutable> -> !ttg.memdesc<128xf32, #shared, #smem, mutable>
+    ttg.local_store %x, %first : tensor<128xf32, #blocked> -> !ttg.memdesc<128xf32, #shared, #smem, mutable>
+    ttg.local_store %x, %first : tensor<128xf32, #blocked> -> !ttg.memdesc<128xf32, #shared, #smem, mutable>
+    tt.return
+  }
+
   // A barrier that is there already serves.
 
   // CHECK-LABEL: tt.func public @there_already

@@ -18,6 +18,7 @@ mod late_waits;
 mod node;
 pub mod placement;
 mod separation;
+mod slots;
 
 use std::collections::HashMap;
 

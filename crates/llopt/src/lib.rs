@@ -59,7 +59,7 @@ pub use contain::is_overrunning;
 pub use diagnostic::{Diagnostic, Severity};
 pub use error::{Error, ErrorClass};
 pub use execution::{Engines, Outcome, Outcomes, run_everywhere};
-pub use explain::{Explanation, explain};
+pub use explain::{Explanation, explain, explain_with_alternatives};
 pub use llopt_dialects as dialects;
 /// The dialects: an accessor and a builder for every operation, generated from their definitions.
 pub use llopt_plan::request::{ConversionRequest, GatherRequest};

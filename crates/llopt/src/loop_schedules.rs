@@ -4,7 +4,7 @@ use llopt_transforms::pipelining::{self, LoopAccount};
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
-use crate::explain::Prediction;
+use crate::explain::{Alternative, Prediction};
 use crate::kept_accounts;
 
 /// The attribute of the module that contains them.
@@ -25,6 +25,9 @@ pub struct LoopSchedule {
     pub late: Vec<LateLoad>,
     /// The reason why no separate warp issues the copies, where the program requests one.
     pub undivided: Option<String>,
+    /// What it would be with other stages or warps, if that was asked.
+    #[serde(default)]
+    pub alternatives: Vec<Alternative>,
 }
 
 /// How a loop is pipelined.
@@ -155,6 +158,7 @@ impl From<LoopAccount> for LoopSchedule {
             predicted: None,
             reason,
             undivided: account.undivided,
+            alternatives: Vec::new(),
             late: late
                 .map(|(location, reason)| LateLoad { location, reason })
                 .collect(),

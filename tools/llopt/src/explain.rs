@@ -16,6 +16,11 @@ pub struct Arguments {
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
+
+    /// Also compile the kernel with one stage more and less, and with twice and half as many warps, and print what each
+    /// loop's schedule would be
+    #[arg(long)]
+    what_if: bool,
 }
 
 /// Explains according to the arguments.
@@ -24,8 +29,11 @@ pub struct Arguments {
 /// The input cannot be read or compiled.
 pub fn run(arguments: Arguments, bounds: Bounds) -> Result<()> {
     let (source, options) = arguments.kernel.read(bounds)?;
-    let explanation =
-        llopt::explain(&source, &options).map_err(|error| kernel::report(error, &source))?;
+    let explain = match arguments.what_if {
+        true => llopt::explain_with_alternatives,
+        false => llopt::explain,
+    };
+    let explanation = explain(&source, &options).map_err(|error| kernel::report(error, &source))?;
     if arguments.json {
         return Output::Standard.write_json(&explanation);
     }

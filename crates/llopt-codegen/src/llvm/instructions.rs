@@ -3,7 +3,8 @@
 use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::values::{
-    AnyValueEnum, BasicValue, BasicValueEnum, InstructionOpcode, InstructionValue,
+    AnyValueEnum, BasicValue, BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode,
+    InstructionValue,
 };
 
 /// Whether some instruction of the module is of a kind.
@@ -47,4 +48,11 @@ pub(crate) fn change_all<'ctx>(
             }
         }
     }
+}
+
+/// The name of the function that an instruction calls.
+pub(crate) fn called(instruction: InstructionValue<'_>) -> Option<String> {
+    let call = CallSiteValue::try_from(instruction).ok()?;
+    let callee: FunctionValue<'_> = call.get_called_fn_value()?;
+    Some(callee.get_name().to_str().ok()?.to_owned())
 }

@@ -15,6 +15,7 @@ use llopt_plan::warp_parts::WarpParts;
 use melior::ir::OperationRef;
 
 use super::placement::{Access, AccessKind, Graph, Meeting, Node};
+use super::slots::Slots;
 use crate::allocation::{ALLOCATION_OFFSET, BufferOwner, FunctionBuffers};
 use crate::program::Point;
 
@@ -46,7 +47,8 @@ pub(super) fn frame(buffers: &FunctionBuffers<'_, '_>) -> Result<u64, Complaint>
 pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usize>), Complaint> {
     let points = &buffers.program.points;
     let scratch = scratch_of_points(buffers);
-    let arrived = arrivals(buffers)?;
+    let slots = Slots::of(points);
+    let arrived = arrivals(buffers, &slots)?;
 
     let mut graph = Graph::default();
     let mut owners = Vec::new();
@@ -60,7 +62,7 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
         let concurrent = facts.control == Control::Concurrent;
         first.push(graph.nodes.len());
         let mut node = Node {
-            accesses: effects(buffers, operation, &arrived)?,
+            accesses: effects(buffers, operation, &arrived, &slots)?,
             successors: Vec::new(),
             // All warp partitions synchronise where they start and where they end.
             is_barrier: facts.synchronization == Synchronization::Block
@@ -197,10 +199,10 @@ fn is_group_of_warps(control: Control) -> bool {
 }
 
 /// The accesses that are complete after a wait: everything that copies may have written.
-fn arrivals(buffers: &FunctionBuffers<'_, '_>) -> Result<Vec<Access>, Complaint> {
+fn arrivals(buffers: &FunctionBuffers<'_, '_>, slots: &Slots) -> Result<Vec<Access>, Complaint> {
     let mut arrived = Vec::new();
     for point in &buffers.program.points {
-        let accesses = effects(buffers, point.operation, &[])?;
+        let accesses = effects(buffers, point.operation, &[], slots)?;
         let copies = accesses
             .into_iter()
             .filter(|access| access.kind == AccessKind::Copy);
@@ -219,6 +221,7 @@ fn effects(
     buffers: &FunctionBuffers<'_, '_>,
     operation: OperationRef<'_, '_>,
     arrived: &[Access],
+    slots: &Slots,
 ) -> Result<Vec<Access>, Complaint> {
     let facts = OpFacts::of(operation);
     let copies = |step| {
@@ -255,7 +258,13 @@ fn effects(
         match effect.value {
             Some(value) => {
                 for buffer in buffers.viewed(value) {
-                    accesses.push(Access::new(kind, bytes(buffers, buffer)?));
+                    let whole = bytes(buffers, buffer)?;
+                    // What copies access is compared with what waits for them find, by whole rings.
+                    let part = match kind {
+                        AccessKind::Read | AccessKind::Write => slots.bytes(value, &whole),
+                        _ => None,
+                    };
+                    accesses.push(Access::new(kind, part.unwrap_or(whole)));
                 }
             }
             // The thread that waits knows that the copies have read; the others learn it by a barrier.

@@ -14,7 +14,7 @@ use super::view::For;
 /// The number of copies of the body that a loop asks for.
 pub(crate) const FACTOR: &str = "tt.loop_unroll_factor";
 /// The number of stages in which a loop is pipelined.
-pub(crate) const STAGES: &str = "tt.num_stages";
+pub const STAGES: &str = "tt.num_stages";
 
 /// Unrolls loops by the factors that they ask for.
 pub static UNROLL: PassSpec = PassSpec {

@@ -4,12 +4,15 @@
 //! The decisions are those that code generation followed ([`llopt_codegen::walk::decision`]); nothing is planned a
 //! second time here. The JSON has the structure of [`Explanation`]; fields may be added, but none change.
 
+mod alternatives;
 mod emitted;
 mod plan;
 mod predicted;
 mod prediction;
 mod text;
 
+pub use alternatives::Alternative;
+use alternatives::Change;
 pub use plan::PlanJson;
 use predicted::Iteration;
 pub use prediction::Prediction;
@@ -148,12 +151,47 @@ pub struct Width {
 /// # Errors
 /// Those of a [compilation](crate::Compiler::compile).
 pub fn explain(source: &Source, options: &Options) -> Result<Explanation, Error> {
+    explain_changed(source, options, None)
+}
+
+/// Explains a kernel, with what each of its loops would be if it had another number of stages, or the kernel another
+/// number of warps.
+///
+/// # Errors
+/// Those of a [compilation](crate::Compiler::compile) of the kernel as it is.
+pub fn explain_with_alternatives(source: &Source, options: &Options) -> Result<Explanation, Error> {
+    let mut explanation = explain(source, options)?;
+    for change in Change::ALL {
+        let Some(warps) = change.warps(explanation.num_warps) else {
+            continue;
+        };
+        let mut changed = options.clone();
+        if warps != explanation.num_warps {
+            changed.num_warps = Some(warps);
+        }
+        changed.num_stages = change.stages(options.num_stages);
+        // Layouts that the program has are for one number of warps; and what does not compile is no alternative.
+        if let Ok(other) = explain_changed(source, &changed, Some(change)) {
+            alternatives::add(&mut explanation, &other);
+        }
+    }
+    Ok(explanation)
+}
+
+fn explain_changed(
+    source: &Source,
+    options: &Options,
+    change: Option<Change>,
+) -> Result<Explanation, Error> {
     let (source, mut options) = (source.clone(), options.clone());
     options.keep_decisions = true;
     contained_within(Some(options.budget), move || {
         let mut time = Timings::default();
         let context = session::context()?;
         let module = input::read(&context, &source, &options)?;
+        if let Some(change) = change {
+            change.apply(&context, &module);
+        }
         compiler::to_layouts(&context, &module, &options, &mut time)?;
         let layouts = ChosenLayouts::take(module.as_operation());
         let shared_loops = shared_loops::take(module.as_operation());

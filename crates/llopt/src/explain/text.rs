@@ -6,8 +6,8 @@ use llopt_codegen::walk::decision::{Gather, Product, Reduction, Scan};
 use llopt_plan::priced::Priced;
 
 use super::{
-    Access, ChosenLayouts, CopiedLoop, End, Explained, Explanation, Kind, LoopSchedule, Op,
-    PlacedUnit, PlanJson, Prediction, Producer, SharedLoop, Width,
+    Access, Alternative, ChosenLayouts, CopiedLoop, End, Explained, Explanation, Kind,
+    LoopSchedule, Op, PlacedUnit, PlanJson, Prediction, Producer, SharedLoop, Width,
 };
 
 impl fmt::Display for Explanation {
@@ -223,10 +223,35 @@ impl fmt::Display for LoopSchedule {
                 late.location, late.reason
             )?;
         }
+        for alternative in &self.alternatives {
+            write!(f, "{alternative}")?;
+        }
         match &self.pipeline {
             Some(of) => write_units(f, &of.units),
             None => Ok(()),
         }
+    }
+}
+
+impl fmt::Display for Alternative {
+    /// What it would be, and at what price.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (warps, wanted) = (self.num_warps, self.wanted);
+        write!(f, "  otherwise  {warps} warps, {wanted} stages asked for: ")?;
+        let (Some(stages), Some(interval), Some(bytes)) = (self.stages, self.interval, self.bytes)
+        else {
+            let reason = self.reason.as_deref().unwrap_or_default();
+            return writeln!(f, "not pipelined, {reason}");
+        };
+        write!(
+            f,
+            "{stages} stages, interval {interval}, buffers of {bytes} bytes, {} bytes of shared memory",
+            self.shared_bytes
+        )?;
+        if let (Some(blocks), Some(cycles)) = (self.blocks, self.cycles) {
+            write!(f, ", {blocks} resident blocks, about {cycles} cycles")?;
+        }
+        writeln!(f)
     }
 }
 

@@ -11,12 +11,12 @@ use llopt::{
 const EXTENT: usize = 32;
 const DEPTH: usize = 16;
 /// The most iterations.
-const MOST: usize = 9;
+pub const MOST: usize = 9;
 /// Tiles, one below the other.
-const PROGRAMS: usize = 2;
+pub const PROGRAMS: usize = 2;
 
 /// What comes after the loop.
-const RESTS: [(&str, &str); 4] = [
+pub const RESTS: [(&str, &str); 4] = [
     (
         "the sum is stored",
         "tt.store %cp, %r#1 : tensor<32x32x!tt.ptr<f32>>",
@@ -50,7 +50,7 @@ const RESTS: [(&str, &str); 4] = [
 
 /// A loop from `%lower` to `%upper` in steps of two, with the left operand at a pointer that moves and the right one at
 /// an offset that follows from the iteration; the sum begins with ones.
-fn kernel(rest: &str) -> Source {
+pub fn kernel(rest: &str) -> Source {
     let text = format!(
         "module {{
          tt.func public @kernel(%a: !tt.ptr<f16>, %b: !tt.ptr<f16>, %c: !tt.ptr<f32>, %lower: i32, %upper: i32) {{
@@ -118,7 +118,7 @@ fn halves(count: usize, seed: usize) -> Argument {
     Argument::Buffer(elements.collect())
 }
 
-fn arguments(lower: i64, iterations: usize) -> Vec<Argument> {
+pub fn arguments(lower: i64, iterations: usize) -> Vec<Argument> {
     let words = EXTENT * EXTENT * PROGRAMS;
     let upper = lower + 2 * iterations as i64 - i64::from(iterations % 2 == 1);
     vec![

@@ -17,7 +17,7 @@ const CASES: usize = 24;
 
 /// How the rows and columns of tiles that are partly outside of the matrices stay inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Edge {
+pub enum Edge {
     /// They are remainders.
     Wrapped,
     /// Those outside are the first.
@@ -28,13 +28,13 @@ enum Edge {
 
 /// Whether the second factor has consecutive elements along its columns or along the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+pub enum Form {
     Rows,
     Columns,
 }
 
 /// `c[M, N] = a·b` in tiles of 64 by 32, 16 terms in each step.
-fn kernel(edge: Edge, form: Form) -> String {
+pub fn kernel(edge: Edge, form: Form) -> String {
     let inside = |of: &str, first: &str, all: &str, shape: &str| match edge {
         Edge::Wrapped => format!("%{of}_in = arith.remsi %{first}, %{all} : {shape}xi32>"),
         Edge::First => format!(
@@ -206,12 +206,12 @@ fn large(kernel: &str) -> String {
 /// The sizes of a product; strides are a multiple of 16 bytes, or zero: then all rows are the same one, which no
 /// descriptor describes.
 #[derive(Clone, Copy, Debug)]
-struct Sizes {
-    m: usize,
-    n: usize,
-    k: usize,
-    stride_a: usize,
-    stride_b: usize,
+pub struct Sizes {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+    pub stride_a: usize,
+    pub stride_b: usize,
 }
 
 /// Numbers that look random: a linear congruential generator.
@@ -252,7 +252,7 @@ fn halves(count: usize, seed: usize) -> Argument {
     Argument::Buffer(bytes.collect())
 }
 
-fn arguments(of: Sizes, form: Form) -> Vec<Argument> {
+pub fn arguments(of: Sizes, form: Form) -> Vec<Argument> {
     let length = |rows: usize, stride: usize, row: usize| rows.saturating_sub(1) * stride + row;
     let of_b = match form {
         Form::Rows => length(of.k, of.stride_b, of.n),

@@ -5,7 +5,7 @@
 //! threads of the block among themselves.
 
 use llopt_dialects::ttg::effects::ARRIVES_BY_WARP;
-use llopt_dialects::ttng;
+use llopt_dialects::{arith, ttg, ttng};
 use llopt_mlir::ir::OperationExt;
 use llopt_target::Feature;
 use melior::ir::{OperationRef, Value};
@@ -63,7 +63,26 @@ pub(crate) fn init(
         op.count(),
         first_thread_if(lowering, None),
     );
+    // The copy unit counts bytes there, through its own proxy: one fence after the last of several initialisations.
+    let target = lowering.hooks().target();
+    if target.has(Feature::BulkTensorCopy) && !another_follows(op.operation()) {
+        bulk.fence(lowering.e, lowering.program.blocks_per_cluster() > 1);
+    }
     Ok(())
+}
+
+/// Whether another barrier is initialised after this one, with nothing between the two but its address.
+fn another_follows(op: OperationRef<'_, '_>) -> bool {
+    let mut next = op.next_op();
+    while let Some(op) = next {
+        if ttng::InitBarrierOp::of(op).is_some() {
+            return true;
+        }
+        let is_address =
+            ttg::MemDescIndexOp::of(op).is_some() || arith::ConstantOp::of(op).is_some();
+        next = op.next_op().filter(|_| is_address);
+    }
+    false
 }
 
 /// `ttng.inval_barrier`.

@@ -17,7 +17,7 @@
 //! The optimiser of the IR still treats such a fence as one for all memory.
 
 use inkwell::values::{
-    AnyValue, BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode, InstructionValue,
+    AnyValue, BasicValueEnum, CallSiteValue, InstructionOpcode, InstructionValue,
 };
 use llopt_plan::element::space;
 use llopt_target::Target;
@@ -25,6 +25,7 @@ use llopt_target::Target;
 use super::memory;
 use crate::llvm::c_api::AliasScope;
 use crate::llvm::emitter::Emitter;
+use crate::llvm::instructions::called;
 use crate::targets::hooks::{CopySource, WarpCopy};
 
 const GLOBAL_COPY: &str = "llvm.amdgcn.global.load.lds";
@@ -146,13 +147,6 @@ fn accesses_lds(instruction: InstructionValue<'_>) -> bool {
         Some(BasicValueEnum::PointerValue(pointer))
             if pointer.get_type().get_address_space() == space::SHARED.into()
     )
-}
-
-/// The name of the function that an instruction calls.
-fn called(instruction: InstructionValue<'_>) -> Option<String> {
-    let call = CallSiteValue::try_from(instruction).ok()?;
-    let callee: FunctionValue<'_> = call.get_called_fn_value()?;
-    Some(callee.get_name().to_str().ok()?.to_owned())
 }
 
 fn instruction(call: CallSiteValue<'_>) -> InstructionValue<'_> {

@@ -26,6 +26,9 @@ use crate::targets::hooks::{
 };
 use crate::values::words::packed;
 
+/// The barrier of all threads of a block.
+const BLOCK_BARRIER: &str = "llvm.nvvm.barrier.cta.sync.aligned.all";
+
 /// The hooks of NVIDIA's architectures.
 pub struct Nvptx {
     target: Target,
@@ -91,7 +94,7 @@ impl Hooks for Nvptx {
     }
 
     fn barrier<'ctx>(&self, e: &Emitter<'ctx>) {
-        e.intrinsic_call("llvm.nvvm.barrier.cta.sync.aligned.all", &[], &[e.i32(0)]);
+        e.intrinsic_call(BLOCK_BARRIER, &[], &[e.i32(0)]);
     }
 
     fn warp_barrier<'ctx>(&self, e: &Emitter<'ctx>) {

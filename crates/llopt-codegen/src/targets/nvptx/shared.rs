@@ -4,6 +4,7 @@ use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::Target;
 
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
+use crate::llvm::instructions::called;
 use crate::targets::hooks::{AsyncCopy, MatrixAccess};
 
 /// All lanes of a warp take part.
@@ -11,8 +12,12 @@ const ALL_LANES: i64 = -1;
 /// The width of the segment in which a shuffle stays, as `shfl` encodes it: the whole warp.
 const WHOLE_WARP: i64 = 0x1f;
 
-/// `bar.warp.sync` of all lanes.
+/// `bar.warp.sync` of all lanes, unless a barrier of the block has just been emitted.
 pub fn warp_barrier<'ctx>(e: &Emitter<'ctx>) {
+    let last = e.block().get_last_instruction();
+    if last.and_then(called).as_deref() == Some(super::BLOCK_BARRIER) {
+        return;
+    }
     e.intrinsic_call("llvm.nvvm.bar.warp.sync", &[], &[e.i32(ALL_LANES)]);
 }
 
