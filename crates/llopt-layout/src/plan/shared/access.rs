@@ -9,7 +9,6 @@ use crate::layout::{Dims, LinearLayout};
 use crate::plan::endpoint::{Endpoint, Vectors};
 use crate::plan::packing;
 use crate::plan::shared::space::{End, Located};
-use crate::plan::shared::turn;
 use crate::plan::{Costs, Machine, PlanError};
 use crate::{Dim, InlineList, LayoutError, Side};
 
@@ -66,7 +65,7 @@ impl SharedAccess {
             self.wavefronts,
             permutes,
         );
-        trip + self.cost_of_turns(costs)
+        trip + self.selects() as f32 * costs.select
     }
 
     /// The dimension of [`SharedAccess::address`] that counts instructions.
@@ -389,7 +388,7 @@ impl Assignment {
         SharedAccess {
             registers: self.registers.iter().map(|&r| sum(r).0).collect(),
             repeats: self.repeats.iter().map(|&r| sum(r).0).collect(),
-            turns: turn::none(self.repeats.len()),
+            turns: core::iter::repeat_n(0, self.repeats.len()).collect(),
             address: LinearLayout {
                 ins,
                 outs: swizzle.others,

@@ -19,10 +19,10 @@
 //! [`crate::banks`]), and such removals do not depend on one another.
 
 use crate::banks::Access;
-use crate::f2::{WORD, low_mask, ones};
+use crate::f2::{low_mask, ones};
 use crate::instruction::{InstructionKind, MAX_INSTRUCTION_BITS};
+use crate::plan::Machine;
 use crate::plan::shared::SharedAccess;
-use crate::plan::{Costs, Machine};
 use crate::{Dim, InlineList};
 
 /// Bits of a register.
@@ -102,16 +102,6 @@ impl SharedAccess {
         let turned = self.turns.iter().filter(|lanes| **lanes != 0);
         turned.count() as u32 * words
     }
-
-    /// What the selects for turns cost.
-    pub(super) fn cost_of_turns(&self, costs: &Costs) -> f32 {
-        self.selects() as f32 * costs.select
-    }
-}
-
-/// No turns of so many bits of the number of an instruction.
-pub(super) fn none(repeats: usize) -> InlineList<u32, WORD> {
-    core::iter::repeat_n(0, repeats).collect()
 }
 
 #[cfg(test)]
