@@ -5,8 +5,8 @@ mod machines;
 
 use executor::{follow, held};
 use llopt_layout::plan::{
-    Machine, Movement, PlanError, Request, Scope, SwizzleRequest, cheapest, cheapest_cost, plan,
-    plan_as,
+    Machine, Movement, Outline, PlanError, Request, Scope, SwizzleRequest, cheapest, cheapest_cost,
+    plan, plan_as,
 };
 use llopt_layout::{Dim, LinearLayout};
 use machines::{WARP32_MATRIX, WAVE64, WAVE64_BANKS64};
@@ -268,6 +268,7 @@ const REQUESTS: [&str; 9] = [
 fn plans_that_are_asked_for_are_of_that_kind_and_right() {
     let machines = [WARP32_MATRIX, WAVE64, WAVE64_BANKS64];
     let mut followed = std::collections::BTreeMap::new();
+    let mut bounded = 0u32;
     for seed in 1..=PAIRS / 5 {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let machine = machines[random.below(3) as usize];
@@ -286,6 +287,15 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
             priced.as_ref().copied()
         );
         let free = best.is_ok_and(|plan| matches!(plan.kind(), "none" | "register"));
+        let outline = |layout| Outline::new(layout, element_bits, &machine);
+        if let (Some(of_from), Some(of_to)) = (outline(&from), outline(&to)) {
+            let least = of_from.least(&of_to, &machine);
+            if let Ok(priced) = priced {
+                assert_eq!(least == 0.0, free, "seed {seed}");
+                assert!(least <= priced, "seed {seed}: {least} is above {priced}");
+                bounded += 1;
+            }
+        }
         let wanted = held(&to, &from);
         for name in REQUESTS {
             let request: Request = name.parse().expect("a name");

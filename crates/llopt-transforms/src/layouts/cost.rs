@@ -7,12 +7,13 @@
 //! the conversions that they save.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::AddPtrOp;
 use llopt_layout::banks::Access;
 use llopt_layout::f2::Echelon;
-use llopt_layout::plan::{self, Machine, SwizzleRequest};
+use llopt_layout::plan::{self, Machine, Outline, SwizzleRequest};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::ValueExt;
 use llopt_plan::element::Element;
@@ -45,6 +46,8 @@ pub(super) struct Costs {
     /// these are accesses.
     conversions: RefCell<FxHashMap<(MapId, MapId, u32, u32), f32>>,
     pub(super) rings: RefCell<Rings>,
+    /// By map and the bits of an element.
+    outlines: RefCell<FxHashMap<(MapId, u32), Option<Rc<Outline>>>>,
 }
 
 /// A cost in wavefronts, `frequency` times; an impossible cost stays impossible.
@@ -68,6 +71,7 @@ impl Costs {
             machine: target.machine(),
             conversions: RefCell::default(),
             rings: RefCell::default(),
+            outlines: RefCell::default(),
         }
     }
 
@@ -119,6 +123,23 @@ impl Costs {
         };
         self.conversions.borrow_mut().insert(key, cost);
         cost
+    }
+
+    /// The layout as an end of conversions ([`Costs::least`]).
+    pub(super) fn outline(&self, catalog: &Catalog, map: MapId, bits: u32) -> Option<Rc<Outline>> {
+        let mut known = self.outlines.borrow_mut();
+        let outline = known.entry((map, bits)).or_insert_with(|| {
+            Outline::new(&catalog.linear(map), bits, self.machine()).map(Rc::new)
+        });
+        outline.clone()
+    }
+
+    /// What [`Costs::conversion`] is not below.
+    pub(super) fn least(&self, from: &Outline, to: &Outline) -> f32 {
+        match from.least(to, self.machine()) {
+            0.0 => 0.0,
+            least => least + CONVERSION,
+        }
     }
 
     /// The cost of storing a tensor from registers to a buffer in shared memory, which other warps may then read;

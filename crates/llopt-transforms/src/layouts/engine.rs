@@ -8,6 +8,7 @@ use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{ElementwiseInlineAsmOp, ScanOp};
 use llopt_dialects::ttg::LocalLoadOp;
+use llopt_layout::plan::Outline;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use llopt_plan::global_access::Groups;
@@ -155,7 +156,38 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .iter()
                 .map(|&label| self.wanted(to, used, label))
                 .collect();
-            problem.add_edge(producer, consumer, move |from, to| {
+            let is_ahead = from.operation().is_some_and(|load| self.is_ahead(load));
+            let bits = RankedTensor::of(used.value.r#type()).map_or(32, element_bits);
+            let ends = |layouts: &[Option<LayoutId>]| -> Vec<Option<Rc<Outline>>> {
+                let outline = |layout: &Option<LayoutId>| {
+                    let layout = layout.filter(|layout| !self.catalog.is_in_memory(*layout))?;
+                    self.costs
+                        .outline(self.catalog, self.catalog.map(layout)?, bits)
+                };
+                layouts.iter().map(outline).collect()
+            };
+            let (of_given, of_wanted) = (ends(&given), ends(&wanted));
+            let least = {
+                let (given, wanted) = (given.clone(), wanted.clone());
+                move |from: usize, to: usize| {
+                    let (Some(source), Some(target)) = (given[from], wanted[to]) else {
+                        return IMPOSSIBLE;
+                    };
+                    let least = match (&of_given[from], &of_wanted[to]) {
+                        // A ring has prices of its own.
+                        _ if is_ahead => 0.0,
+                        _ if self.catalog.are_equal(source, target) => 0.0,
+                        (Some(from), Some(to)) => self.costs.least(from, to),
+                        _ => 0.0,
+                    };
+                    let moved = times(least, used.frequency);
+                    match may_compute {
+                        true => self.or_computed(used, moved, target),
+                        false => moved,
+                    }
+                }
+            };
+            problem.add_edge_above(producer, consumer, least, move |from, to| {
                 match (given[from], wanted[to]) {
                     (Some(from), Some(to)) if may_compute => self.brought(used, from, to),
                     (Some(from), Some(to)) => times(self.moved(used, from, to), used.frequency),
@@ -177,7 +209,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
     /// What it costs to bring an operand from one layout to another, or to compute it there, as often as it is used.
     fn brought(&self, used: &Use<'c, 'a>, from: LayoutId, to: LayoutId) -> Cost {
-        let moved = times(self.moved(used, from, to), used.frequency);
+        self.or_computed(used, times(self.moved(used, from, to), used.frequency), to)
+    }
+
+    /// This cost of bringing an operand to a layout, or that of computing it there, if it is less.
+    fn or_computed(&self, used: &Use<'c, 'a>, moved: Cost, to: LayoutId) -> Cost {
         if moved == 0 || self.catalog.is_in_memory(to) {
             return moved;
         }

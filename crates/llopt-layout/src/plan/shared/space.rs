@@ -136,6 +136,20 @@ pub(super) struct End {
 }
 
 impl End {
+    /// A side by itself, whatever the other one is: in coordinates of the tensor.
+    pub fn alone(end: &Endpoint, access: Access) -> End {
+        let here = |vectors: &Vectors| vectors.iter().map(|&v| (v, 0)).collect();
+        End {
+            access,
+            registers: here(&end.registers),
+            masks: end.register_masks,
+            fold: end.fold,
+            lanes: here(&end.lanes),
+            warps: here(&end.warps),
+            blocks: end.blocks.iter().map(|_| (0, 0)).collect(),
+        }
+    }
+
     pub fn of_source(source: &Endpoint, space: &Space) -> End {
         let pivots = space.part.pivots();
         let own = |vectors: &Vectors| vectors.iter().map(|&v| (v & pivots, 0)).collect();

@@ -7,7 +7,14 @@ use std::rc::Rc;
 use super::cost::Cost;
 
 /// A function of the labels of the smaller and of the larger node.
-type Term<'f> = Rc<dyn Fn(usize, usize) -> Cost + 'f>;
+type OfPair<'f> = Rc<dyn Fn(usize, usize) -> Cost + 'f>;
+
+/// What a term of an edge costs, and what it costs at least, which is found in a fraction of the time.
+#[derive(Clone)]
+pub(super) struct Term<'f> {
+    pub(super) cost: OfPair<'f>,
+    pub(super) least: OfPair<'f>,
+}
 
 /// The costs of an edge: the sum of its terms for each pair of labels.
 #[derive(Clone)]
@@ -16,6 +23,8 @@ pub(super) struct EdgeCosts<'f> {
     columns: usize,
     /// What is known, row by row.
     known: Vec<Cell<Option<Cost>>>,
+    /// What costs are known not to be below.
+    bounds: Vec<Cell<Option<Cost>>>,
 }
 
 impl<'f> EdgeCosts<'f> {
@@ -25,20 +34,40 @@ impl<'f> EdgeCosts<'f> {
             terms: Vec::new(),
             columns,
             known: vec![Cell::new(None); rows * columns],
+            bounds: vec![Cell::new(None); rows * columns],
         }
     }
 
     /// Adds a term.
-    pub(super) fn add(&mut self, term: impl Fn(usize, usize) -> Cost + 'f) {
-        self.terms.push(Rc::new(term));
+    pub(super) fn add(&mut self, term: Term<'f>) {
+        self.terms.push(term);
         self.known.fill(Cell::new(None));
+        self.bounds.fill(Cell::new(None));
+    }
+
+    /// A cost that is known, or one that it is not below.
+    pub(super) fn least(&self, row: usize, column: usize) -> Cost {
+        let bound = &self.bounds[row * self.columns + column];
+        self.known_at(row, column)
+            .or(bound.get())
+            .unwrap_or_else(|| {
+                let terms = self.terms.iter().map(|term| (term.least)(row, column));
+                let least = terms.fold(0, Cost::saturating_add);
+                bound.set(Some(least));
+                least
+            })
+    }
+
+    /// The cost for two labels, if it is known already.
+    pub(super) fn known_at(&self, row: usize, column: usize) -> Option<Cost> {
+        self.known[row * self.columns + column].get()
     }
 
     /// The cost for a label of the smaller node and one of the larger.
     pub(super) fn at(&self, row: usize, column: usize) -> Cost {
         let known = &self.known[row * self.columns + column];
         known.get().unwrap_or_else(|| {
-            let terms = self.terms.iter().map(|term| term(row, column));
+            let terms = self.terms.iter().map(|term| (term.cost)(row, column));
             let cost = terms.fold(0, Cost::saturating_add);
             known.set(Some(cost));
             cost

@@ -1,0 +1,503 @@
+//! Which labels and pairs of labels a labelling of least cost may have, by bounds of what pairs cost.
+//!
+//! # The bound
+//!
+//! A cost can be moved between a node and its edges: what is added to the cost of label `l` of a node and taken off the
+//! costs of all pairs of `l` on one of its edges changes no labelling's sum. However costs are moved, no labelling is below
+//!
+//! ```text
+//!   bound = sum over nodes of the least cost of a label + sum over edges of the least cost of a pair
+//! ```
+//!
+//! and one with label `l` is not below the bound plus what `l` costs more than the cheapest label of its node; the same holds
+//! for pairs. So with the cost of any labelling as a limit, labels and pairs above it are in no labelling of least cost. This
+//! is the dual of the linear relaxation of the problem.
+//!
+//! # Moving costs
+//!
+//! Nodes are visited in their order, forward and backward in turns: a node collects what its edges make its labels cost, keeps
+//! what they all have in common with the later nodes, an equal share for each, and sends it on. On a tree one pass in each
+//! direction reaches the largest bound, which then is the least cost; on other graphs passes never lower it by more than
+//! rounding, and graphs of programs are almost trees (sequential tree-reweighted message passing, Kolmogorov 2006, on
+//! integers). On the way, each node takes the label that is cheapest for those before it: a labelling, whose cost is a limit.
+//!
+//! # Prices on demand
+//!
+//! All this holds for bounds of what pairs cost as well. Only the pairs that the bound rests on, and those of the labellings
+//! that are found, are asked for their price, until there is nothing to ask for any more. With the limit at the bound, what is
+//! left are the labellings of least cost, and the search among them ([`super`]) has little to do. A gap may remain, as labels
+//! cannot be halved: then that search has more to do, and asks for prices in the same way.
+
+use super::cost::{Cost, IMPOSSIBLE};
+use super::edges::EdgeCosts;
+use super::{Labelling, Problem};
+
+/// Units that a cost has here: shares of costs are rounded to one of these.
+const SCALE: i64 = 1 << 8;
+/// The part of the distance between bound and limit by which a pass has to lessen it, or passes end.
+const LEAST_PROGRESS: i64 = 64;
+
+/// An edge with what has been moved to its ends.
+struct Link<'p, 'f> {
+    ends: [usize; 2],
+    costs: &'p EdgeCosts<'f>,
+    /// What pairs cost at least, row by row.
+    table: Vec<i64>,
+    columns: usize,
+    /// What each label of the smaller node and of the larger one has received from this edge.
+    moved: [Vec<i64>; 2],
+    /// How many prices are asked for at once, when the bound rests on one that is not known: twice as many each time.
+    at_once: usize,
+}
+
+impl Link<'_, '_> {
+    fn at(&self, row: usize, column: usize) -> i64 {
+        self.table[row * self.columns + column]
+    }
+
+    /// What is left of the cost of a pair.
+    fn left(&self, row: usize, column: usize) -> i64 {
+        self.at(row, column) - self.moved[0][row] - self.moved[1][column]
+    }
+}
+
+/// The bound of a problem, and what is known not to be in a labelling of least cost.
+pub(super) struct Relaxation<'p, 'f> {
+    problem: &'p Problem<'f>,
+    /// What labels cost by themselves.
+    nodes: Vec<Vec<i64>>,
+    links: Vec<Link<'p, 'f>>,
+    /// For each node its edges to smaller nodes and to larger ones.
+    links_of: Vec<[Vec<usize>; 2]>,
+    /// The labels that are left.
+    labels: Vec<Vec<usize>>,
+    /// What larger costs count as, so that sums of all stay in range.
+    most: i64,
+    /// The largest bound so far.
+    bound: i64,
+    /// The bound by what has been moved now, and the part of it of each edge.
+    now: i64,
+    of_links: Vec<i64>,
+    /// The cost of the best labelling that was found.
+    limit: Cost,
+}
+
+impl<'p, 'f> Relaxation<'p, 'f> {
+    pub(super) fn of(problem: &'p Problem<'f>) -> Self {
+        let terms = (problem.nodes.len() + problem.edges.len() + 1) as i64;
+        let most = i64::MAX / 8 / terms;
+        let mut relaxation = Self {
+            problem,
+            nodes: Vec::with_capacity(problem.nodes.len()),
+            links: Vec::with_capacity(problem.edges.len()),
+            links_of: vec![Default::default(); problem.nodes.len()],
+            labels: Vec::with_capacity(problem.nodes.len()),
+            most,
+            bound: 0,
+            now: 0,
+            of_links: vec![0; problem.edges.len()],
+            limit: IMPOSSIBLE,
+        };
+        for costs in &problem.nodes {
+            let own = costs.iter().map(|&cost| relaxation.scaled(cost)).collect();
+            relaxation.nodes.push(own);
+            relaxation.labels.push((0..costs.len()).collect());
+        }
+        for (number, (&(low, high), costs)) in problem.edges.iter().enumerate() {
+            let (rows, columns) = (problem.nodes[low].len(), problem.nodes[high].len());
+            let pairs = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+            let table = pairs.map(|(row, column)| relaxation.scaled(costs.least(row, column)));
+            let link = Link {
+                ends: [low, high],
+                costs,
+                table: table.collect(),
+                columns,
+                moved: [vec![0; rows], vec![0; columns]],
+                at_once: 1,
+            };
+            relaxation.links.push(link);
+            relaxation.links_of[low][1].push(number);
+            relaxation.links_of[high][0].push(number);
+        }
+        relaxation
+    }
+
+    fn scaled(&self, cost: Cost) -> i64 {
+        match i64::try_from(cost) {
+            Ok(cost) if cost <= self.most / SCALE => cost * SCALE,
+            _ => self.most,
+        }
+    }
+
+    /// The limit, as costs are here.
+    fn scaled_limit(&self) -> i64 {
+        match i64::try_from(self.limit) {
+            Ok(limit) if limit <= self.most / SCALE => limit * SCALE,
+            _ => i64::MAX,
+        }
+    }
+
+    /// The bound of the costs of all labellings.
+    pub(super) fn bound(&self) -> Cost {
+        // Rounded up: costs are whole.
+        Cost::try_from((self.bound + SCALE - 1).div_euclid(SCALE)).unwrap_or(0)
+    }
+
+    /// Moves costs and asks for prices until the bound is the cost of a labelling, or nothing is gained any more.
+    pub(super) fn solve(mut self) -> Self {
+        let mut before = i64::MIN;
+        loop {
+            let mut labelling = self.pass(true);
+            self.improve(&mut labelling);
+            let mut priced = self.price_labelling(&labelling);
+            labelling = self.pass(false);
+            self.improve(&mut labelling);
+            priced |= self.price_labelling(&labelling);
+            priced |= self.take_bound();
+            self.drop_labels();
+            let gap = self.scaled_limit() - self.bound;
+            let gained = self.bound.saturating_sub(before);
+            let is_tight = self.limit <= self.bound();
+            if is_tight || !priced && gained < (gap / LEAST_PROGRESS).max(SCALE) {
+                return self;
+            }
+            before = self.bound;
+        }
+    }
+
+    /// What a label costs with what it has received.
+    fn with_received(&self, node: usize, label: usize) -> i64 {
+        let [smaller, larger] = &self.links_of[node];
+        let from_smaller = smaller.iter().map(|&link| self.links[link].moved[1][label]);
+        let from_larger = larger.iter().map(|&link| self.links[link].moved[0][label]);
+        self.nodes[node][label] + from_smaller.sum::<i64>() + from_larger.sum::<i64>()
+    }
+
+    /// Moves costs along the order of the nodes, or against it; the labelling found on the way.
+    fn pass(&mut self, is_forward: bool) -> Vec<usize> {
+        let count = self.nodes.len();
+        let mut chosen = vec![0; count];
+        let (before, after) = match is_forward {
+            true => (0, 1),
+            false => (1, 0),
+        };
+        let mut collected: Vec<i64> = Vec::new();
+        for step in 0..count {
+            let node = if is_forward { step } else { count - 1 - step };
+            let labels = &self.labels[node];
+            collected.clear();
+            collected.extend(labels.iter().map(|&label| self.with_received(node, label)));
+            // The label that is cheapest for those that the nodes before have, by what those after send.
+            let with_chosen = |(&label, &cost): (&usize, &i64)| {
+                let known = self.links_of[node][before].iter().map(|&number| {
+                    let link = &self.links[number];
+                    let other = chosen[link.ends[before]];
+                    let (row, column) = if is_forward {
+                        (other, label)
+                    } else {
+                        (label, other)
+                    };
+                    link.at(row, column) - link.moved[after][label]
+                });
+                cost + known.sum::<i64>()
+            };
+            let costs = labels.iter().zip(&collected).map(with_chosen);
+            let best = costs.enumerate().min_by_key(|&(_, cost)| cost);
+            chosen[node] = labels[best.map_or(0, |(position, _)| position)];
+            let [smaller, larger] = &self.links_of[node];
+            let shares = smaller.len().max(larger.len()) as i64;
+            for number in self.links_of[node][after].clone() {
+                self.send(number, usize::from(!is_forward), &collected, shares);
+            }
+        }
+        chosen
+    }
+
+    /// Sends what the labels of one end of an edge cost, as one of so many shares, to those of the other end.
+    fn send(&mut self, number: usize, from: usize, collected: &[i64], shares: i64) {
+        let link = &mut self.links[number];
+        let [low, high] = link.ends;
+        let (own, others) = match from {
+            0 => (&self.labels[low], &self.labels[high]),
+            _ => (&self.labels[high], &self.labels[low]),
+        };
+        for (&label, cost) in own.iter().zip(collected) {
+            link.moved[from][label] -= cost.div_euclid(shares);
+        }
+        // All that pairs cost then goes on to the other end.
+        for &other in others {
+            let costs = own.iter().map(|&label| {
+                let (row, column) = if from == 0 {
+                    (label, other)
+                } else {
+                    (other, label)
+                };
+                link.at(row, column) - link.moved[from][label]
+            });
+            let least = costs.min().unwrap_or(0);
+            link.moved[1 - from][other] = least;
+        }
+    }
+
+    /// Changes the labels of single nodes for as long as that lowers what the labelling costs at least.
+    fn improve(&self, labelling: &mut [usize]) {
+        loop {
+            let mut changed = false;
+            for (node, labels) in self.labels.iter().enumerate() {
+                let cost = |&label: &usize| {
+                    let [smaller, larger] = &self.links_of[node];
+                    let smaller = smaller.iter().map(|&number| {
+                        let link = &self.links[number];
+                        link.at(labelling[link.ends[0]], label)
+                    });
+                    let larger = larger.iter().map(|&number| {
+                        let link = &self.links[number];
+                        link.at(label, labelling[link.ends[1]])
+                    });
+                    self.nodes[node][label] + smaller.sum::<i64>() + larger.sum::<i64>()
+                };
+                let best = labels.iter().copied().min_by_key(cost);
+                let best = best.filter(|best| cost(best) < cost(&labelling[node]));
+                if let Some(best) = best {
+                    labelling[node] = best;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// Asks for the price of a pair; whether it was not known.
+    fn price(&mut self, number: usize, row: usize, column: usize) -> bool {
+        let link = &self.links[number];
+        if link.costs.known_at(row, column).is_some() {
+            return false;
+        }
+        let cost = self.scaled(link.costs.at(row, column));
+        let link = &mut self.links[number];
+        link.table[row * link.columns + column] = cost;
+        true
+    }
+
+    /// Asks for the prices of a labelling, which may lower the limit; whether one was not known.
+    fn price_labelling(&mut self, labelling: &[usize]) -> bool {
+        let mut priced = false;
+        for number in 0..self.links.len() {
+            let [low, high] = self.links[number].ends;
+            priced |= self.price(number, labelling[low], labelling[high]);
+        }
+        self.limit = self.limit.min(self.problem.cost(labelling));
+        priced
+    }
+
+    /// Adds up the bound, and asks for the prices of the pairs that it rests on; whether one was not known.
+    fn take_bound(&mut self) -> bool {
+        let mut bound = 0;
+        for (node, labels) in self.labels.iter().enumerate() {
+            let costs = labels.iter().map(|&label| self.with_received(node, label));
+            bound += costs.min().unwrap_or(0);
+        }
+        let mut unknown = Vec::new();
+        for (number, link) in self.links.iter().enumerate() {
+            let least = self.pairs(number).min();
+            if let Some((least, row, column)) = least {
+                bound += least;
+                self.of_links[number] = least;
+                if link.costs.known_at(row, column).is_none() {
+                    unknown.push(number);
+                }
+            }
+        }
+        self.now = bound;
+        self.bound = self.bound.max(bound);
+        let priced = !unknown.is_empty();
+        for number in unknown {
+            self.price_cheapest(number);
+        }
+        priced
+    }
+
+    /// Asks for the prices of the pairs of an edge of which least is left, twice as many each time.
+    fn price_cheapest(&mut self, number: usize) {
+        let link = &self.links[number];
+        let mut pairs: Vec<_> = self.pairs(number).collect();
+        pairs.retain(|&(_, row, column)| link.costs.known_at(row, column).is_none());
+        pairs.sort_unstable();
+        for &(_, row, column) in pairs.iter().take(link.at_once) {
+            self.price(number, row, column);
+        }
+        self.links[number].at_once *= 2;
+    }
+
+    /// What is left of the costs of the pairs of an edge.
+    fn pairs(&self, number: usize) -> impl Iterator<Item = (i64, usize, usize)> + '_ {
+        let link = &self.links[number];
+        let [rows, columns] = link.ends.map(|end| &self.labels[end]);
+        rows.iter().flat_map(move |&row| {
+            let pairs = columns.iter();
+            pairs.map(move |&column| (link.left(row, column), row, column))
+        })
+    }
+
+    /// Drops the labels that only labellings above the limit have.
+    fn drop_labels(&mut self) {
+        let more = self.scaled_limit().saturating_sub(self.now);
+        // What each label costs more than the cheapest one of its node, and its pairs more than the cheapest of their edge.
+        let mut excess: Vec<Vec<i64>> = Vec::with_capacity(self.nodes.len());
+        for (node, labels) in self.labels.iter().enumerate() {
+            let costs = labels.iter().map(|&label| self.with_received(node, label));
+            let costs: Vec<i64> = costs.collect();
+            let least = costs.iter().copied().min().unwrap_or(0);
+            excess.push(costs.into_iter().map(|cost| cost - least).collect());
+        }
+        for (link, least) in self.links.iter().zip(&self.of_links) {
+            let [low, high] = link.ends;
+            let (rows, columns) = (&self.labels[low], &self.labels[high]);
+            for (&row, more) in rows.iter().zip(&mut excess[low]) {
+                let left = columns.iter().map(|&column| link.left(row, column));
+                *more += left.min().unwrap_or(0) - least;
+            }
+            for (&column, more) in columns.iter().zip(&mut excess[high]) {
+                let left = rows.iter().map(|&row| link.left(row, column));
+                *more += left.min().unwrap_or(0) - least;
+            }
+        }
+        for (labels, excess) in self.labels.iter_mut().zip(excess) {
+            let mut excess = excess.into_iter();
+            labels.retain(|_| excess.next().is_some_and(|own| own <= more));
+        }
+    }
+
+    /// The labelling of least cost among those that are left: that of the problem in which pairs without a price cost what
+    /// they do at least, found anew until it has prices for all its pairs. No other labelling costs less then, as
+    /// what the others cost at least is not less.
+    pub(super) fn search(mut self) -> Labelling {
+        loop {
+            let found = self.rest().search();
+            let labels = self.labels.iter().zip(&found.labels);
+            let labels: Vec<usize> = labels.map(|(labels, &label)| labels[label]).collect();
+            if !self.price_around(&labels) {
+                return Labelling {
+                    labels,
+                    bound: found.bound.max(self.bound()).min(found.cost),
+                    ..found
+                };
+            }
+            self.limit = self.limit.min(self.problem.cost(&labels));
+            self.drop_labels();
+        }
+    }
+
+    /// Asks for the prices of a labelling, and for those that come next on the edges where one was not known; whether there
+    /// are such.
+    fn price_around(&mut self, labelling: &[usize]) -> bool {
+        let mut priced = false;
+        for number in 0..self.links.len() {
+            let [low, high] = self.links[number].ends;
+            if self.price(number, labelling[low], labelling[high]) {
+                self.price_cheapest(number);
+                priced = true;
+            }
+        }
+        priced
+    }
+
+    /// The problem with the labels that are left, and what pairs are known to cost at least.
+    fn rest(&self) -> Problem<'_> {
+        let mut rest = Problem::new();
+        for (costs, labels) in self.problem.nodes.iter().zip(&self.labels) {
+            rest.add_node(labels.iter().map(|&label| costs[label]).collect());
+        }
+        for link in &self.links {
+            let [low, high] = link.ends;
+            let (rows, columns) = (&self.labels[low], &self.labels[high]);
+            rest.add_edge(low, high, move |row, column| {
+                link.costs.least(rows[row], columns[column])
+            });
+        }
+        rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_bound_of_a_tree_is_its_least_cost() {
+        // Both leaves want label 1 and the root label 0, for less than what two conversions cost.
+        let mut problem = Problem::new();
+        let root = problem.add_node(vec![0, 7]);
+        for _ in 0..2 {
+            let leaf = problem.add_node(vec![9, 0]);
+            problem.add_edge(root, leaf, |a, b| if a == b { 0 } else { 4 });
+        }
+        let relaxed = Relaxation::of(&problem).solve();
+        assert_eq!((relaxed.bound(), relaxed.limit), (7, 7));
+        assert_eq!(relaxed.labels, [[1], [1], [1]]);
+    }
+
+    #[test]
+    fn pairs_far_above_the_least_cost_are_not_priced() {
+        // A chain whose ends agree on label 0 of twenty.
+        let asked = Rc::new(Cell::new(0));
+        let mut problem = Problem::new();
+        let nodes: Vec<usize> = (0..10)
+            .map(|number| {
+                let wants = |label: Cost| if number % 9 == 0 { 50 * label } else { 0 };
+                problem.add_node((0..20).map(wants).collect())
+            })
+            .collect();
+        for pair in nodes.windows(2) {
+            let asked = Rc::clone(&asked);
+            let least = |a: usize, b: usize| if a == b { 0 } else { 20 };
+            problem.add_edge_above(pair[0], pair[1], least, move |a, b| {
+                asked.set(asked.get() + 1);
+                if a == b {
+                    0
+                } else {
+                    30 + a.abs_diff(b) as Cost
+                }
+            });
+        }
+        let solution = problem.solve();
+        assert_eq!((solution.cost, solution.labels), (0, vec![0; 10]));
+        assert!(asked.get() < 100, "{} of 3600 pairs", asked.get());
+    }
+
+    proptest! {
+        /// A labelling of least cost survives, with its cost, and the bound is not above it.
+        #[test]
+        fn the_least_cost_stays(
+            nodes in prop::collection::vec(prop::collection::vec(0..40u64, 1..4), 1..7),
+            edges in prop::collection::vec((any::<usize>(), any::<usize>(), any::<u64>()), 0..12),
+        ) {
+            let mut problem = Problem::new();
+            for costs in &nodes {
+                problem.add_node(costs.clone());
+            }
+            for (a, b, seed) in edges {
+                let cost = move |x: usize, y: usize| {
+                    let mixed = seed.wrapping_mul((3 * x + 7 * y + 1) as u64 | 1) >> 32;
+                    if mixed % 11 == 0 { IMPOSSIBLE } else { mixed % 30 }
+                };
+                let least = move |x, y| cost(x, y) - cost(x, y) % 7;
+                problem.add_edge_above(a % nodes.len(), b % nodes.len(), least, cost);
+            }
+            let whole = problem.search();
+            let relaxed = Relaxation::of(&problem).solve();
+            prop_assert!(relaxed.bound() <= whole.cost);
+            prop_assert_eq!(relaxed.search().cost, whole.cost);
+            let solution = problem.solve();
+            prop_assert_eq!(solution.cost, whole.cost);
+            prop_assert_eq!(problem.cost(&solution.labels), whole.cost);
+        }
+    }
+}
