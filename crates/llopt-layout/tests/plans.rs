@@ -5,7 +5,7 @@ mod machines;
 
 use executor::{follow, held};
 use llopt_layout::plan::{
-    Machine, Movement, PlanError, Request, Scope, SwizzleRequest, cheapest, cheapest_cost, plan,
+    Machine, Movement, PlanError, Request, Scope, SwizzleRequest, cheapest, cheapest_price, plan,
     plan_as,
 };
 use llopt_layout::{Dim, LinearLayout};
@@ -274,7 +274,7 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
         let (from, to) = pair(&mut random, &machine);
         let element_bits = 8 << random.below(4);
         let best = cheapest(&from, &to, element_bits, &machine);
-        let priced = cheapest_cost(
+        let priced = cheapest_price(
             &from,
             &to,
             element_bits,
@@ -282,7 +282,7 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
             SwizzleRequest::default(),
         );
         assert_eq!(
-            best.as_ref().map(|plan| plan.cost),
+            best.as_ref().map(|plan| plan.price(&machine)),
             priced.as_ref().copied()
         );
         let free = best.is_ok_and(|plan| matches!(plan.kind(), "none" | "register"));
