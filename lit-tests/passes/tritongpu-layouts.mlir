@@ -54,7 +54,10 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   // REMOVE: tt.dot {{.*}} : tensor<64x64xf16, #ttg.dot_op<{opIdx = 0, parent = #blocked}>> * {{.*}} -> tensor<64x64xf32, #blocked>
   // STAYS: tt.dot {{.*}} : tensor<64x64xf16, #ttg.dot_op<{opIdx = 0, parent = #blocked}>> * {{.*}} -> tensor<64x64xf32, #blocked>
   // MULTIPLY: tt.dot {{.*}} : tensor<64x64xf16, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>> * {{.*}} -> tensor<64x64xf32, #mma>
-  // CHECK: tt.store %{{.+}}, %{{.+}} : tensor<64x64x!tt.ptr<f32>, #blocked>
+  // COALESCE: tt.store %{{.+}}, %{{.+}} : tensor<64x64x!tt.ptr<f32>, #blocked{{.*}}>
+  // REMOVE: tt.store %{{.+}}, %{{.+}} : tensor<64x64x!tt.ptr<f32>, #blocked>
+  // MULTIPLY: tt.store %{{.+}}, %{{.+}} : tensor<64x64x!tt.ptr<f32>, #blocked>
+  // STAYS: tt.store %{{.+}}, %{{.+}} : tensor<64x64x!tt.ptr<f32>, #blocked>
   tt.func public @product(%x: tensor<64x64x!tt.ptr<f16>, #thread>, %to: tensor<64x64x!tt.ptr<f32>, #thread>) {
     %none = arith.constant dense<0.0> : tensor<64x64xf32, #thread>
     %l = tt.load %x : tensor<64x64x!tt.ptr<f16>, #thread>

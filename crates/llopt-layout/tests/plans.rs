@@ -5,8 +5,8 @@ mod machines;
 
 use executor::{follow, held};
 use llopt_layout::plan::{
-    Machine, Movement, Outline, PlanError, Request, Scope, SwizzleRequest, cheapest, cheapest_cost,
-    plan, plan_as,
+    Machine, Movement, Outline, PlanError, Request, Scope, SwizzleRequest, cheapest,
+    cheapest_price, plan, plan_as,
 };
 use llopt_layout::{Dim, LinearLayout};
 use machines::{WARP32_MATRIX, WAVE64, WAVE64_BANKS64};
@@ -275,7 +275,7 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
         let (from, to) = pair(&mut random, &machine);
         let element_bits = 8 << random.below(4);
         let best = cheapest(&from, &to, element_bits, &machine);
-        let priced = cheapest_cost(
+        let priced = cheapest_price(
             &from,
             &to,
             element_bits,
@@ -283,16 +283,19 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
             SwizzleRequest::default(),
         );
         assert_eq!(
-            best.as_ref().map(|plan| plan.cost),
+            best.as_ref().map(|plan| plan.price(&machine)),
             priced.as_ref().copied()
         );
         let free = best.is_ok_and(|plan| matches!(plan.kind(), "none" | "register"));
         let outline = |layout| Outline::new(layout, element_bits, &machine);
         if let (Some(of_from), Some(of_to)) = (outline(&from), outline(&to)) {
-            let least = of_from.least(&of_to, &machine);
+            let [least, unhidden] =
+                [false, true].map(|hides_waits| of_from.least(&of_to, &machine, hides_waits));
             if let Ok(priced) = priced {
+                let (cost, working) = (priced.cost, priced.cost - priced.waiting);
                 assert_eq!(least == 0.0, free, "seed {seed}");
-                assert!(least <= priced, "seed {seed}: {least} is above {priced}");
+                assert!(least <= cost, "seed {seed}: {least} is above {cost}");
+                assert!(unhidden <= working, "seed {seed}: {unhidden} is above {working}");
                 bounded += 1;
             }
         }

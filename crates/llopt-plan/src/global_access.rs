@@ -7,6 +7,7 @@
 use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
 use llopt_target::Target;
+use llopt_target::global_memory::GlobalCosts;
 
 use crate::facts::AxisFacts;
 use crate::tensor::TensorType;
@@ -207,8 +208,13 @@ impl GlobalAccess<'_> {
     /// own.
     #[must_use]
     pub fn price(&self, target: Target) -> AccessPrice {
+        self.price_by(&target.global_costs(), target)
+    }
+
+    /// The same by other prices.
+    #[must_use]
+    pub fn price_by(&self, costs: &GlobalCosts, target: Target) -> AccessPrice {
         let tensor = self.tensor;
-        let costs = target.global_costs();
         let groups = self.groups(target);
         let bytes = tensor.element.memory_bits() / 8;
         let facts = self.addresses.facts();

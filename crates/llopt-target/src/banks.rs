@@ -288,12 +288,14 @@ const WAVE_32_COLUMNS: &[MatrixInstruction] = &[
 
 /// Cycles of one multiprocessor per instruction of a warp, *measured* on an H200 with 16 warps: shuffle 1.1, select
 /// and `prmt` 0.5, `bar.sync` 12 and 2 for each warp, `bar.warp.sync` 0.3; a wavefront is one cycle. Arithmetic
-/// overlaps with accesses to shared memory.
+/// overlaps with accesses to shared memory; its four pipes take an instruction each per cycle (CUDA C++ Programming
+/// Guide, "Throughput of Native Arithmetic Instructions").
 ///
 /// The rest is *fitted* to the times of plans of conversions with as many wavefronts (`tools/gpu/plans.py`): stores
 /// take a little longer than loads, an access of 128 bits longer than two of 64, and permutes and selects together
 /// with other work longer than alone. The price of a barrier includes the waits of the last store before it and of
-/// the first load after it, a part of which other warps hide.
+/// the first load after it; what of it the blocks beside it do not hide is the share of a warp in the measured
+/// `bar.sync`, about 6 for blocks of four.
 const NVIDIA_COSTS: Costs = Costs {
     shuffle: 1.1,
     select: 0.5,
@@ -301,6 +303,7 @@ const NVIDIA_COSTS: Costs = Costs {
     permute: 0.6,
     warp_reduce: 2.0,
     exchange: 2.5,
+    arithmetic: 0.25,
     issue: 0.01,
     load: 0.01,
     store: 0.02,
@@ -310,6 +313,7 @@ const NVIDIA_COSTS: Costs = Costs {
     remote_wavefront: 4.0,
     warp_barrier: 0.3,
     block_barrier: 30.0,
+    barrier_wait: 24.0,
     cluster_barrier: 200.0,
     register: 0.02,
     exposed: 0.15,
@@ -324,6 +328,7 @@ const CDNA_COSTS: Costs = Costs {
     select: 1.0,
     busy_select: 1.0,
     permute: 1.0,
+    arithmetic: 1.0,
     issue: 1.0,
     load: 0.0,
     store: 0.0,
@@ -331,6 +336,7 @@ const CDNA_COSTS: Costs = Costs {
     wide_load: 0.0,
     warp_barrier: 4.0,
     block_barrier: 20.0,
+    barrier_wait: 16.0,
     exposed: 1.0,
     ..NVIDIA_COSTS
 };
@@ -339,6 +345,7 @@ const CDNA_COSTS: Costs = Costs {
 /// of the LDS for a `ds_bpermute_b32`.
 const RDNA_COSTS: Costs = Costs {
     shuffle: 1.0,
+    arithmetic: 0.25,
     issue: 0.25,
     load: 0.0,
     store: 0.0,
@@ -349,6 +356,7 @@ const RDNA_COSTS: Costs = Costs {
     permute: 0.25,
     warp_barrier: 4.0,
     block_barrier: 20.0,
+    barrier_wait: 16.0,
     exposed: 1.0,
     ..NVIDIA_COSTS
 };

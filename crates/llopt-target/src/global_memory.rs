@@ -30,7 +30,7 @@ pub struct GlobalCosts {
     /// A sector that the same access of the block has loaded already: a hit in the first-level cache.
     pub again: f32,
     /// A sector to which the same access of the block stores once more: nothing combines stores before the
-    /// second-level cache.
+    /// second-level cache, so each part of a sector is sent there by itself.
     pub stored_again: f32,
     /// Reloading a spilled register of a warp from private memory.
     pub reload: f32,
@@ -61,6 +61,18 @@ const NVIDIA_COSTS: GlobalCosts = GlobalCosts {
     shared_cache_bytes: 64,
 };
 
+/// The same where the warps of several blocks hide waits, so that only what occupies a unit counts: the lookup of a line
+/// takes one cycle, however many of its sectors are wanted. *Fitted* to whole kernels on an H100, a half of them, and
+/// judged on the others (`docs/performance.md`, "Costs of layouts beside times"): a load's wait is mostly hidden, and a part
+/// of a sector that is stored by itself takes 2.5 cycles; with 1.5 to 4 the kernels are in the same order.
+const NVIDIA_COSTS_AMONG_BLOCKS: GlobalCosts = GlobalCosts {
+    request: 1.0,
+    wait: 1.0,
+    again: 0.0,
+    stored_again: 2.5,
+    ..NVIDIA_COSTS
+};
+
 /// A wave of 64 sends its addresses in four cycles. A compute unit's share of the memory is about eight bytes per
 /// cycle, and its first-level cache serves 64; the counter of outstanding loads is large, and the compiler waits for
 /// all of them together.
@@ -81,11 +93,21 @@ const AMD_COSTS: GlobalCosts = GlobalCosts {
 };
 
 impl Target {
-    /// The prices of accesses to global memory.
+    /// The prices of accesses to global memory by a block that has its multiprocessor to itself.
     #[must_use]
     pub fn global_costs(self) -> GlobalCosts {
         match self.vendor() {
             Vendor::Nvptx => NVIDIA_COSTS,
+            Vendor::Amdgpu => AMD_COSTS,
+        }
+    }
+
+    /// The prices of accesses to global memory by one of several blocks of a multiprocessor, each of which works while
+    /// others wait. Those of AMD have not been measured apart.
+    #[must_use]
+    pub fn global_costs_among_blocks(self) -> GlobalCosts {
+        match self.vendor() {
+            Vendor::Nvptx => NVIDIA_COSTS_AMONG_BLOCKS,
             Vendor::Amdgpu => AMD_COSTS,
         }
     }

@@ -45,6 +45,30 @@ pub struct Counts {
     pub extra_registers: u32,
 }
 
+/// What a plan costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Price {
+    /// The price of a block that has its multiprocessor to itself: the cost of the plan.
+    pub cost: f32,
+    /// The part of it that is waiting at barriers of the block ([`Costs::barrier_wait`](super::Costs::barrier_wait)).
+    pub waiting: f32,
+}
+
+impl Price {
+    pub(super) fn of(
+        cost: f32,
+        counts: &Counts,
+        scope: Option<Scope>,
+        machine: &Machine<'_>,
+    ) -> Self {
+        let waiting = match scope {
+            Some(Scope::Block) => counts.barriers as f32 * machine.costs.barrier_wait,
+            Some(Scope::Warp | Scope::Cluster) | None => 0.0,
+        };
+        Self { cost, waiting }
+    }
+}
+
 /// What the instructions of a trip through memory take besides their wavefronts.
 pub(super) fn accesses(
     counts: &Counts,

@@ -42,6 +42,8 @@ pub struct Costs {
     pub warp_reduce: f32,
     /// The part of the latency of a dependent shuffle that other warps do not hide.
     pub exchange: f32,
+    /// One arithmetic instruction on a 32-bit register.
+    pub arithmetic: f32,
     /// Issuing one instruction that accesses shared memory, with its address.
     pub issue: f32,
     /// The additional price of a load.
@@ -58,8 +60,10 @@ pub struct Costs {
     pub remote_wavefront: f32,
     /// Ordering the memory accesses of one warp.
     pub warp_barrier: f32,
-    /// A barrier of all warps of a block.
+    /// A barrier of all warps of a block, for a block that has its multiprocessor to itself.
     pub block_barrier: f32,
+    /// The part of it that is waiting, during which the warps of other blocks work if there are any.
+    pub barrier_wait: f32,
     /// A barrier of all blocks of a cluster.
     pub cluster_barrier: f32,
     /// Holding one more 32-bit register during the conversion.
@@ -129,6 +133,7 @@ impl Default for Costs {
             permute: 0.5,
             warp_reduce: 2.0,
             exchange: 2.5,
+            arithmetic: 0.25,
             issue: 0.25,
             load: 0.0,
             store: 0.0,
@@ -138,6 +143,7 @@ impl Default for Costs {
             remote_wavefront: 4.0,
             warp_barrier: 4.0,
             block_barrier: 30.0,
+            barrier_wait: 24.0,
             cluster_barrier: 200.0,
             register: 0.02,
             exposed: 1.0,

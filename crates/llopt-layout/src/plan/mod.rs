@@ -41,7 +41,7 @@ use core::cmp::Ordering;
 use core::ops::ControlFlow;
 
 use crate::LinearLayout;
-pub use counts::{Counts, Scope};
+pub use counts::{Counts, Price, Scope};
 use counts::{accesses, price};
 pub(crate) use endpoint::Endpoint;
 use endpoint::endpoints;
@@ -158,25 +158,30 @@ pub fn cheapest_with(
 ///
 /// Requires what [`plan()`] does.
 /// Ensures: the cost of that plan; zero where nothing moves but the names of registers.
-pub fn cheapest_cost(
+pub fn cheapest_price(
     from: &LinearLayout,
     to: &LinearLayout,
     element_bits: u32,
     machine: &Machine<'_>,
     request: SwizzleRequest,
-) -> Result<f32, PlanError> {
+) -> Result<Price, PlanError> {
     let (source, target) = endpoints(from, to, element_bits, machine)?;
     let within = match within_or_below(&source, &target, element_bits, machine, &request) {
-        ControlFlow::Break(cheapest) => return Ok(cheapest.cost),
-        ControlFlow::Continue(within) => within.map(|plan| plan.cost),
+        ControlFlow::Break(cheapest) => return Ok(cheapest.price(machine)),
+        ControlFlow::Continue(within) => within.map(|plan| plan.price(machine)),
     };
     match shared::counts_with(&source, &target, element_bits, machine, request) {
         Ok(Some((counts, accesses, scope))) => {
-            let through = price(&counts, accesses, Some(scope), machine);
-            Ok(within.map_or(through, |within| within.min(through)))
+            let cost = price(&counts, accesses, Some(scope), machine);
+            let through = Price::of(cost, &counts, Some(scope), machine);
+            Ok(within
+                .filter(|within| within.cost <= cost)
+                .unwrap_or(through))
         }
         // Several rounds are rare.
-        Ok(None) => cheapest_with(from, to, element_bits, machine, request).map(|plan| plan.cost),
+        Ok(None) => {
+            cheapest_with(from, to, element_bits, machine, request).map(|plan| plan.price(machine))
+        }
         Err(error) => within.ok_or(error),
     }
 }

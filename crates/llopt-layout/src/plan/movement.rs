@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use super::{Counts, Scope, SharedPlan, ShufflePlan};
+use super::{Counts, Machine, Price, Scope, SharedPlan, ShufflePlan};
 use crate::f2::Matrix;
 
 /// How the data moves.
@@ -34,6 +34,15 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Its cost, and the part of it that is waiting.
+    pub fn price(&self, machine: &Machine<'_>) -> Price {
+        let scope = match &self.movement {
+            Movement::Shared(shared) => Some(shared.scope),
+            Movement::Nothing | Movement::Registers { .. } | Movement::Shuffle(_) => None,
+        };
+        Price::of(self.cost, &self.counts, scope, machine)
+    }
+
     /// The name of the kind of movement: `none`, `register`, `shuffle`, `shared`, or `cluster`.
     pub fn kind(&self) -> &'static str {
         match &self.movement {

@@ -72,12 +72,13 @@ impl Outline {
         })
     }
 
-    /// A price below that of every plan from this layout to another one of the same tensor.
+    /// A price below that of every plan from this layout to another one of the same tensor, or below what is left of it
+    /// if others work while this block waits.
     ///
     /// Requires: both outlines are for the same width of elements and the same machine.
-    /// Ensures: not more than [`cheapest_cost`](super::cheapest_cost) for whatever request; zero only where that may be
+    /// Ensures: not more than [`cheapest_price`](super::cheapest_price) for whatever request; zero only where that may be
     /// zero.
-    pub fn least(&self, to: &Outline, machine: &Machine<'_>) -> f32 {
+    pub fn least(&self, to: &Outline, machine: &Machine<'_>, hides_waits: bool) -> f32 {
         let costs = &machine.costs;
         let differences = |space: &Subspace, own: &Vectors, other: &Vectors| {
             let mut pairs = own.iter().zip(other);
@@ -93,8 +94,10 @@ impl Outline {
             && holds(&self.warp, &to.lanes)
             && stays_beyond(&self.warp);
         let trip = self.store + to.load;
+        let hidden = if hides_waits { costs.barrier_wait } else { 0.0 };
+        let of_block = (costs.block_barrier - hidden).max(0.0);
         let least = if !in_warp {
-            costs.block_barrier.min(costs.cluster_barrier) + trip
+            of_block.min(costs.cluster_barrier) + trip
         } else if holds(&self.thread, &to.registers)
             && differences(&self.thread, &self.lanes, &to.lanes)
             && stays_beyond(&self.thread)
@@ -102,7 +105,7 @@ impl Outline {
             0.0
         } else {
             let moved = to.words.div_ceil(2) as f32 * costs.shuffle.min(costs.busy_select);
-            moved.min(costs.warp_barrier + trip)
+            moved.min(costs.warp_barrier.min(of_block) + trip)
         };
         least * BELOW
     }

@@ -21,6 +21,7 @@ use rustc_hash::FxHashSet;
 
 use super::coalesced::GlobalAccess;
 use super::combining::tensor_type;
+use super::cost::Costs;
 use super::engine::Engine;
 use crate::axis::{AxisFacts, address, shape};
 
@@ -28,7 +29,7 @@ use crate::axis::{AxisFacts, address, shape};
 /// from ranges: rows in reverse, rotated rows, strides that are arguments. Where they are not, all layouts cost the same,
 /// and a conversion too many costs a small part of accesses that ask for a sector for each element; where they are, one
 /// too few costs most of the sectors.
-const NEARBY: f32 = 0.5;
+const NEARBY: f32 = 0.9;
 /// The same for addresses that the program loads, which may be anywhere: it only decides between layouts of equal cost.
 const NEARBY_IF_LOADED: f32 = 1.0 / 256.0;
 /// The most ops that are looked at for where addresses come from.
@@ -77,7 +78,8 @@ impl Access {
     }
 
     /// The price for addresses of which this is known.
-    fn price(&self, tensor: &TensorType, pointer: &AxisFacts, target: Target) -> AccessPrice {
+    fn price(&self, tensor: &TensorType, pointer: &AxisFacts, costs: &Costs) -> AccessPrice {
+        let target = costs.target;
         let (addresses, mask) = (Addresses::Pointers(pointer), self.mask.as_ref());
         if let Some(update) = self.update {
             return atomic::price(Some(update), tensor, addresses, mask, target);
@@ -88,7 +90,7 @@ impl Access {
             mask,
             kind: self.kind,
         };
-        access.price(target)
+        access.price_by(&costs.global, target)
     }
 
     /// The facts of the addresses if the longest of their runs were as long as the tensor; `None` if they already
@@ -261,7 +263,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The instructions and sectors of an access in a layout, by what is known of its addresses.
     pub(super) fn size(&self, access: &Access, layout: &LinearLayout) -> Option<AccessPrice> {
         let tensor = tensor_type(access.element, &access.shape, layout)?;
-        Some(access.price(&tensor, &access.pointer, self.costs.target))
+        Some(access.price(&tensor, &access.pointer, self.costs))
     }
 
     /// The cost of an access for a warp.
@@ -269,7 +271,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let Some(tensor) = tensor_type(access.element, &access.shape, layout) else {
             return f32::INFINITY;
         };
-        let price = |pointer| access.price(&tensor, pointer, self.costs.target).cost;
+        let price = |pointer| access.price(&tensor, pointer, self.costs).cost;
         let cost = price(&access.pointer);
         let dims = &access.pointer.dims;
         let is_uniform = |dim: &DimFacts| dim.constancy.get() > 1;

@@ -8,8 +8,9 @@ use llopt_plan::element::Element;
 use llopt_plan::reduction::combination::Combination;
 use llopt_plan::tensor::TensorType;
 use llopt_plan::{reduction, scan, types};
-use llopt_target::Target;
 use melior::ir::{OperationRef, ValueLike};
+
+use super::cost::Costs;
 
 /// The approximate cost per register of a scan in a layout without a plan: two conversions.
 const WITHOUT_PLAN: f32 = 16.0;
@@ -42,13 +43,15 @@ impl Combining {
     }
 
     /// Its cost as a reduction.
-    pub(super) fn reduction(&self, target: Target) -> f32 {
+    pub(super) fn reduction(&self, costs: &Costs) -> f32 {
         let (elements, combination) = (&self.elements[..], &self.combination);
-        reduction::price(&self.tensor, self.axis, elements, combination, target).cost
+        let (tensor, target) = (&self.tensor, costs.target);
+        let price = reduction::price(tensor, self.axis, elements, combination, target);
+        costs.with_barriers(price.cost, price.block_barriers)
     }
 
     /// Its cost as a scan. Where there is no plan, the operands are converted to a layout that has one, and back.
-    pub(super) fn scan(&self, reverse: bool, target: Target) -> f32 {
+    pub(super) fn scan(&self, reverse: bool, costs: &Costs) -> f32 {
         let (elements, combination) = (&self.elements[..], &self.combination);
         let price = scan::price(
             &self.tensor,
@@ -56,10 +59,10 @@ impl Combining {
             reverse,
             elements,
             combination,
-            target,
+            costs.target,
         );
         price.map_or(WITHOUT_PLAN * self.tensor.registers() as f32, |price| {
-            price.cost
+            costs.with_barriers(price.cost, price.block_barriers)
         })
     }
 

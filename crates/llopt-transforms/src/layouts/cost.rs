@@ -5,34 +5,48 @@
 //! layout needs, including those for elements that other threads hold as well. Accesses to memory, reductions and
 //! scans cost what their plans say. Only differences matter: the labels of a node compete with one another, and with
 //! the conversions that they save.
+//!
+//! # Throughput and waits
+//!
+//! A multiprocessor has several blocks if their registers fit, and while one waits at a barrier the others work. So of
+//! what a conversion takes, only what occupies a pipe counts, and the waits are hidden: kernels whose layouts differ by
+//! many conversions show it (`docs/performance.md`, "Costs of layouts beside times"). Kernels with matrix products are
+//! different. Their accumulators leave room for a block or two, and the products of an iteration wait for what is
+//! converted for them, so that nothing else works meanwhile: there waits count in full. The matrix unit is what takes
+//! longest, and arithmetic beside it costs hardly more than its issue.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::tt::AddPtrOp;
 use llopt_layout::banks::Access;
 use llopt_layout::f2::Echelon;
-use llopt_layout::plan::{self, Machine, Outline, SwizzleRequest};
+use llopt_layout::plan::{self, Machine, Outline, Price, SwizzleRequest};
 use llopt_layout::{Dim, LinearLayout};
-use llopt_mlir::ir::ValueExt;
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
 use llopt_plan::element::Element;
 use llopt_plan::elementwise;
 use llopt_plan::shared_access::{self, Buffer};
+use llopt_target::global_memory::GlobalCosts;
 use llopt_target::{Feature, Target};
-use melior::ir::{OperationRef, ValueLike};
+use melior::ir::{OperationRef, TypeLike, ValueLike};
 use rustc_hash::FxHashMap;
 
 use super::catalog::{Catalog, MapId};
 use super::combining::tensor_type;
+use super::facts::Facts;
 use super::labelling::{Cost, IMPOSSIBLE};
 use super::relation::{element_bits, is_cheap, only_renames};
+use crate::products::is_product;
 
 /// Costs are integers in this fraction of a wavefront.
 const SCALE: f64 = 64.0;
-/// The cost of every conversion in addition to its plan, in wavefronts: at least the latency of a shuffle, which a
-/// plan does not count, and two sides that cannot be scheduled together.
-const CONVERSION: f32 = 16.0;
+/// The cost of every conversion in addition to its plan, in wavefronts, where nothing hides waits: at least the latency
+/// of a shuffle, which a plan does not count, and two sides that cannot be scheduled together.
+const WAITED_CONVERSION: f32 = 16.0;
+/// The same where other blocks hide waits: the addresses of both sides.
+const CONVERSION: f32 = 4.0;
 
 /// What it costs to bring what copies load ahead from one layout to another: by these, how many elements a copy moves, and
 /// their bits; `None` where there are no copies.
@@ -42,6 +56,10 @@ type Rings = FxHashMap<(MapId, MapId, usize, u32), Option<f32>>;
 pub(super) struct Costs {
     pub(super) target: Target,
     machine: Machine<'static>,
+    /// Those of accesses to global memory.
+    pub(super) global: GlobalCosts,
+    /// Whether other blocks work while one waits.
+    hides_waits: bool,
     /// By what it is from, what to, the bits of an element, and the bits by which it is taken in parts; to or from memory
     /// these are accesses.
     conversions: RefCell<FxHashMap<(MapId, MapId, u32, u32), f32>>,
@@ -65,10 +83,22 @@ pub(super) fn units(cost: Cost) -> f64 {
 }
 
 impl Costs {
-    pub(super) fn new(target: Target) -> Self {
+    /// The costs of a module, given its functions.
+    pub(super) fn new(target: Target, functions: &[OperationRef<'_, '_>]) -> Self {
+        let mut multiplies = false;
+        for function in functions {
+            function.for_each_op(Walk::PreOrder, |operation| {
+                multiplies |= is_product(operation);
+            });
+        }
         Self {
             target,
             machine: target.machine(),
+            global: match multiplies {
+                true => target.global_costs(),
+                false => target.global_costs_among_blocks(),
+            },
+            hides_waits: !multiplies,
             conversions: RefCell::default(),
             rings: RefCell::default(),
             outlines: RefCell::default(),
@@ -77,6 +107,27 @@ impl Costs {
 
     pub(super) fn machine(&self) -> &Machine<'static> {
         &self.machine
+    }
+
+    /// What is left of a cost if other blocks work during the waits that it contains.
+    fn unhidden(&self, cost: f32, waiting: f32) -> f32 {
+        match self.hides_waits {
+            true => cost - waiting,
+            false => cost,
+        }
+    }
+
+    /// The same for the code of one op with so many barriers.
+    pub(super) fn with_barriers(&self, cost: f32, barriers: u32) -> f32 {
+        self.unhidden(cost, barriers as f32 * self.machine.costs.barrier_wait)
+    }
+
+    /// The cost of every conversion in addition to its plan.
+    fn of_each_conversion(&self) -> f32 {
+        match self.hides_waits {
+            true => CONVERSION,
+            false => WAITED_CONVERSION,
+        }
     }
 
     /// The cost of converting a tensor by the cheapest plan, for a reader that takes it in parts
@@ -105,20 +156,20 @@ impl Costs {
                 parts,
                 ..SwizzleRequest::default()
             };
-            plan::cheapest_cost(&from, &to, bits, self.machine(), request).ok()
+            plan::cheapest_price(&from, &to, bits, self.machine(), request).ok()
         };
         let in_parts = (parts != 0).then(in_parts).flatten();
         let moved = match in_parts {
-            Some(cost) => Ok(cost),
+            Some(price) => Ok(price),
             None => {
                 let request = SwizzleRequest::default();
-                plan::cheapest_cost(&from, &to, bits, self.machine(), request)
+                plan::cheapest_price(&from, &to, bits, self.machine(), request)
             }
         };
         let cost = match moved {
             // Nothing moves but the names of registers.
-            Ok(0.0) => 0.0,
-            Ok(cost) => cost + CONVERSION,
+            Ok(Price { cost: 0.0, .. }) => 0.0,
+            Ok(Price { cost, waiting }) => self.unhidden(cost, waiting) + self.of_each_conversion(),
             Err(_) => f32::INFINITY,
         };
         self.conversions.borrow_mut().insert(key, cost);
@@ -136,9 +187,9 @@ impl Costs {
 
     /// What [`Costs::conversion`] is not below.
     pub(super) fn least(&self, from: &Outline, to: &Outline) -> f32 {
-        match from.least(to, self.machine()) {
+        match from.least(to, self.machine(), self.hides_waits) {
             0.0 => 0.0,
-            least => least + CONVERSION,
+            least => least + self.of_each_conversion(),
         }
     }
 
@@ -150,7 +201,7 @@ impl Costs {
         [from, to]: [MapId; 2],
         tensor: (Element, &[u64]),
     ) -> f32 {
-        let barrier = self.machine.costs.block_barrier;
+        let barrier = self.with_barriers(self.machine.costs.block_barrier, 1);
         self.access(catalog, [from, to], tensor, Access::Store) + barrier
     }
 
@@ -199,7 +250,7 @@ impl Costs {
             found.ok()
         });
         let cost = access.map_or(f32::INFINITY, |access| {
-            shared_access::price(&access, self.target) + CONVERSION
+            shared_access::price(&access, self.target) + self.of_each_conversion()
         });
         self.conversions.borrow_mut().insert(key, cost);
         cost
@@ -211,18 +262,19 @@ impl Costs {
     }
 
     /// The cost of an op that computes each element of a tensor by itself.
-    pub(super) fn computing(
+    pub(super) fn computing<'c: 'a, 'a>(
         &self,
-        operation: OperationRef<'_, '_>,
+        operation: OperationRef<'c, 'a>,
         layout: &LinearLayout,
         bits: u32,
+        facts: &Facts<'c, 'a>,
     ) -> f32 {
         if is_cheap(operation) || only_renames(operation) {
             return 0.0;
         }
         let Some(address) = AddPtrOp::of(operation) else {
             let each = elementwise::instructions_on(operation, self.target);
-            return each * self.arithmetic(layout, bits);
+            return each * self.arithmetic((operation, layout, facts), bits);
         };
         // Accesses by offsets from a base pointer add it themselves.
         let is_base = address.ptr().defining_op().is_some_and(is_cheap);
@@ -231,13 +283,22 @@ impl Costs {
         }
         // One instruction widens an offset, multiplies it by the element's size, and adds it.
         let offset = RankedTensor::of(address.offset().r#type());
-        self.arithmetic(layout, offset.map_or(bits, element_bits))
+        let bits = offset.map_or(bits, element_bits);
+        self.arithmetic((operation, layout, facts), bits)
     }
 
-    /// The cost of arithmetic on a tensor.
-    fn arithmetic(&self, layout: &LinearLayout, bits: u32) -> f32 {
+    /// The cost of one instruction for each element of an op's result.
+    fn arithmetic<'c: 'a, 'a>(
+        &self,
+        (operation, layout, facts): (OperationRef<'c, 'a>, &LinearLayout, &Facts<'c, 'a>),
+        bits: u32,
+    ) -> f32 {
+        let costs = &self.machine().costs;
         let words = bits.div_ceil(32) as f32;
-        self.machine().costs.issue * (registers(layout) as f32 * words)
+        match self.hides_waits {
+            true => costs.arithmetic * (unlike(operation, layout, facts) as f32 * words),
+            false => costs.issue * (registers(layout) as f32 * words),
+        }
     }
 }
 
@@ -264,6 +325,37 @@ fn fills(registers: &LinearLayout, memory: &LinearLayout) -> bool {
     let apart =
         blocks.map(|bit| element(registers, Dim::BLOCK, bit) ^ element(memory, Dim::BLOCK, bit));
     stored.chain(apart).all(|element| held.contains(element))
+}
+
+/// The number of a thread's elements that code computes: integers and addresses that follow from one another are
+/// computed once for each run, the others as constants beside it.
+fn unlike<'c: 'a, 'a>(
+    operation: OperationRef<'c, 'a>,
+    layout: &LinearLayout,
+    facts: &Facts<'c, 'a>,
+) -> u64 {
+    let Some(result) = operation.result_value(0).filter(|result| {
+        let element = result.r#type().element_or_self();
+        element.is_integer() || element.is_index() || Pointer::of(element).is_some()
+    }) else {
+        return registers(layout);
+    };
+    let facts = facts.of_value(result);
+    if facts.dims.len() != layout.out_dims().len() {
+        return registers(layout);
+    }
+    let mut span = Echelon::new();
+    for bit in 0..layout.in_dim_size_log2(Dim::REGISTER) {
+        let outside = facts.dims.iter().enumerate();
+        let outside = outside.fold(0u32, |number, (dim, facts)| {
+            let axis = Dim::tensor(dim);
+            let extent = layout.out_dim_size_log2(axis);
+            let run = facts.contiguity.max(facts.constancy).log2().min(extent);
+            number << (extent - run) | layout.basis_entry(Dim::REGISTER, bit, axis) >> run
+        });
+        let _ = span.insert(outside);
+    }
+    1 << span.rank()
 }
 
 /// The number of registers whose element no lower register of the thread holds: no code is emitted for the others.

@@ -503,9 +503,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let bits = element_bits(node.tensor);
         match relation {
             Relation::Reduce { .. } => Combining::of(*operation, &layout)
-                .map_or(f32::INFINITY, |combining| {
-                    combining.reduction(self.costs.target)
-                }),
+                .map_or(f32::INFINITY, |combining| combining.reduction(self.costs)),
             Relation::Dot { .. } => self.product(*operation).map_or(f32::INFINITY, |product| {
                 let multiply = self.costs.machine().costs.select;
                 product.cost(&self.catalog.encoding(label), &layout, multiply)
@@ -513,13 +511,13 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             _ if ScanOp::of(*operation).is_some() => {
                 Combining::of(*operation, &layout).map_or(f32::INFINITY, |combining| {
                     let reverse = operation.attr("reverse").and_then(|bit| bit.as_bool());
-                    combining.scan(reverse.unwrap_or(false), self.costs.target)
+                    combining.scan(reverse.unwrap_or(false), self.costs)
                 })
             }
             _ if buffer::renames(*operation) => RENAMED,
             _ => self
                 .buffer_access(*operation, node, map)
-                .unwrap_or_else(|| self.costs.computing(*operation, &layout, bits)),
+                .unwrap_or_else(|| self.costs.computing(*operation, &layout, bits, self.facts)),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! How many times an op runs per execution of its function.
 //!
-//! A loop whose bounds and step are constants runs as many times as they say, any other loop [`ITERATIONS`] times;
-//! both regions of a conditional count as executed each time. Blocks connected by branches count as executed once.
+//! A loop whose bounds and step are constants runs as many times as they say, any other loop [`ITERATIONS`] times; where
+//! the last iteration was split off, as for loads that are an iteration ahead, the two loops have these together. Both
+//! regions of a conditional count as executed each time. Blocks connected by branches count as executed once.
 
 use std::collections::HashMap;
 
-use llopt_dialects::arith::ConstantOp;
+use llopt_dialects::arith::{self, ConstantOp};
 use llopt_dialects::meaning::facts::Control;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt};
 use melior::ir::{BlockLike, BlockRef, OperationRef, Value};
@@ -96,7 +97,7 @@ impl Frequencies {
 /// How often the regions of an op run for each time that it does.
 pub(crate) fn times(operation: OperationRef<'_, '_>) -> f64 {
     match Control::of(operation) {
-        Control::For => trip_count(operation).unwrap_or(ITERATIONS),
+        Control::For => trip_count(operation).unwrap_or_else(|| shared_iterations(operation)),
         Control::While => ITERATIONS,
         Control::Choice => 1.0 / operation.region_refs().len() as f64,
         Control::Computes
@@ -113,6 +114,36 @@ pub(crate) fn times(operation: OperationRef<'_, '_>) -> f64 {
         | Control::PartitionEnd
         | Control::Branch
         | Control::ConditionalBranch => 1.0,
+    }
+}
+
+/// The assumed number of iterations of a loop, of which another loop may run the last one.
+fn shared_iterations(operation: OperationRef<'_, '_>) -> f64 {
+    // Whether a loop with the same step has the bound of this one as its other bound, and the place between both is what
+    // splitting off iterations computes: nothing of a loop may be left, so the first loop may end where it begins.
+    let is_split = |bound: usize, other_bound: usize| {
+        let Some(value) = operation.operand_value(bound) else {
+            return false;
+        };
+        let choice = value.defining_op().and_then(arith::SelectOp::of);
+        value.uses().any(|used| {
+            let other = used.operation;
+            let first = if bound == 1 { operation } else { other };
+            used.operand == other_bound
+                && other != operation
+                && Control::of(other) == Control::For
+                && other.parent_block() == operation.parent_block()
+                && other.operand_value(2) == operation.operand_value(2)
+                && choice.is_some_and(|choice| {
+                    let begins = choice.operation().operand_value(2);
+                    begins.is_some() && begins == first.operand_value(0)
+                })
+        })
+    };
+    match (is_split(0, 1), is_split(1, 0)) {
+        (true, _) => 1.0,
+        (false, true) => ITERATIONS - 1.0,
+        (false, false) => ITERATIONS,
     }
 }
 

@@ -146,7 +146,7 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         // The loop's own combination is one of partial results, which occupy registers all the time.
         let inside = elements * combine + partials * combining.words() as f32 * prices.register;
         times(inside, frequencies.of_op(self.reduce)).saturating_add(times(
-            combining.reduction(costs.target),
+            combining.reduction(costs),
             frequencies.of_op(self.around),
         ))
     }

@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
+use rustc_hash::FxHashMap;
 
 use super::catalog::LayoutId;
 use super::cost::times;
@@ -32,6 +33,8 @@ struct Slice<'c, 'a> {
     /// The ops to copy, each before those that use it, and the layouts that they would have.
     operations: Vec<(OperationRef<'c, 'a>, LayoutId)>,
     cost: Cost,
+    /// What is not computed, by value and layout: for that, so much was too little.
+    too_dear: FxHashMap<(usize, LayoutId), Cost>,
 }
 
 /// A copy of a value, and the original.
@@ -60,10 +63,9 @@ pub(super) fn instead_of_converting<'c: 'a, 'a>(
             continue;
         }
         let mut slice = Slice::default();
-        let found = slice.compute(engine, labels, used.value, wanted);
+        let found = slice.compute(engine, labels, used.value, wanted, conversion - 1);
         if found
             && !slice.operations.is_empty()
-            && slice.cost < conversion
             && let Some(value) = slice.copy(used.value, &mut copied)
         {
             used.operation.set_operand_value(used.operand, value);
@@ -143,7 +145,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let layout = self.catalog.linear(self.catalog.map(label)?);
             let bits = element_bits(tensor);
             let own = times(
-                self.costs.computing(operation, &layout, bits),
+                self.costs.computing(operation, &layout, bits, self.facts),
                 node.frequency,
             );
             // Something for each op: of layouts that cost the same the one that copies nothing is taken.
@@ -171,13 +173,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
 impl<'c: 'a, 'a> Slice<'c, 'a> {
     /// Adds what is needed to have `value` in a layout: the ops that compute it, or a conversion of what one of them
-    /// takes, whichever costs less; false if there is no way.
+    /// takes, whichever costs less; false if there is no way with which the slice costs at most `limit`.
     fn grow(
         &mut self,
         engine: &Engine<'_, 'c, 'a>,
         labels: &[LayoutId],
         value: Value<'c, 'a>,
         wanted: LayoutId,
+        limit: Cost,
     ) -> bool {
         let Some(tensor) = RankedTensor::of(value.r#type()) else {
             // Scalars have no layout.
@@ -197,21 +200,30 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         }
         let converted = times(engine.moving(tensor, there, wanted), node.frequency);
         let before = (self.operations.len(), self.cost);
-        if self.compute(engine, labels, value, wanted) && self.cost - before.1 <= converted {
-            return true;
+        let with_conversion = before.1.saturating_add(converted);
+        let most = with_conversion.min(limit);
+        let key = (value.to_raw().ptr as usize, wanted);
+        let is_known = self.too_dear.get(&key);
+        if !is_known.is_some_and(|too_little| most - before.1 <= *too_little) {
+            if self.compute(engine, labels, value, wanted, most) {
+                return true;
+            }
+            self.operations.truncate(before.0);
+            self.too_dear.insert(key, most - before.1);
         }
-        self.operations.truncate(before.0);
-        self.cost = before.1.saturating_add(converted);
-        converted != IMPOSSIBLE
+        self.cost = with_conversion;
+        converted != IMPOSSIBLE && self.cost <= limit
     }
 
-    /// Adds the ops that compute `value` in a layout; false if they cannot be copied.
+    /// Adds the ops that compute `value` in a layout; false if they cannot be copied, or if the slice then costs more
+    /// than `limit`.
     fn compute(
         &mut self,
         engine: &Engine<'_, 'c, 'a>,
         labels: &[LayoutId],
         value: Value<'c, 'a>,
         wanted: LayoutId,
+        limit: Cost,
     ) -> bool {
         let catalog = engine.catalog;
         let (Some(tensor), Some(operation)) =
@@ -243,20 +255,26 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         let Some(map) = catalog.map(label) else {
             return false;
         };
+        let layout = catalog.linear(map);
+        let bits = element_bits(tensor);
+        let cost = engine
+            .costs
+            .computing(operation, &layout, bits, engine.facts);
+        // Its own cost comes first: where that is too much, its operands need not be looked at.
+        self.cost = self.cost.saturating_add(times(cost, node.frequency));
+        if self.cost > limit {
+            return false;
+        }
         for (position, operand) in operation.operand_values().enumerate() {
             let Some(tensor) = RankedTensor::of(operand.r#type()) else {
                 continue;
             };
             let shape = catalog.shape(&tensor.shape());
             let wanted = catalog.operand(*number, label, position, shape);
-            if !wanted.is_some_and(|wanted| self.grow(engine, labels, operand, wanted)) {
+            if !wanted.is_some_and(|wanted| self.grow(engine, labels, operand, wanted, limit)) {
                 return false;
             }
         }
-        let layout = catalog.linear(map);
-        let bits = element_bits(tensor);
-        let cost = engine.costs.computing(operation, &layout, bits);
-        self.cost = self.cost.saturating_add(times(cost, node.frequency));
         self.operations.push((operation, wanted));
         true
     }

@@ -77,7 +77,8 @@ pub fn written<'c: 'a, 'a>(
             functions.push(operation);
         }
     });
-    let (symbols, catalog, costs) = (Symbols::of(module), Catalog::default(), Costs::new(target));
+    let (symbols, catalog) = (Symbols::of(module), Catalog::default());
+    let costs = Costs::new(target, &functions);
     let (pins, facts) = (Pins::default(), Facts::of(module));
     let graph = Graph::of(&functions, &symbols, &catalog, &pins)?;
     let engine = Engine::new(&graph, &catalog, &costs, &facts, &pins, grid);
