@@ -1,5 +1,6 @@
 //! Products of matrices of any size, whose tiles are loaded through pointers: with tensor copies instead of loads they
-//! leave what the reference interpreter leaves for the kernel as it is written.
+//! leave what the reference interpreter leaves for the kernel as it is written. So they do where the blocks of a cluster
+//! share the loop, whose parts begin anywhere.
 
 use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
@@ -258,28 +259,37 @@ struct Compiled {
     compilation: Compilation,
     machine: Machine,
     target: Target,
+    /// The blocks that share each program.
+    blocks: u32,
 }
 
-fn compiled(source: &Source, copies: TensorCopies) -> Result<Compiled> {
+fn compiled(source: &Source, copies: TensorCopies, blocks: u32) -> Result<Compiled> {
     let target = Target::parse("cuda:90")?;
     let mut options = Options::new(target);
     options.tensor_copies = copies;
+    options.split_k = blocks;
     let compilation = Compiler::new(options).compile(source, ArtifactKind::Llvm)?;
     let text = String::from_utf8_lossy(compilation.artifact.bytes());
     ensure!(
         text.contains("cp.async.bulk.tensor"),
         "no load became a copy"
     );
+    ensure!(
+        text.contains("barrier.cluster") == (blocks > 1),
+        "the loop is not shared"
+    );
     let machine = Machine::from_ir(compilation.artifact.bytes(), target, None)?;
     Ok(Compiled {
         compilation,
         machine,
         target,
+        blocks,
     })
 }
 
 impl Compiled {
-    fn run(&self, grid: [u32; 3], mut given: Vec<Argument>) -> Result<Argument> {
+    fn run(&self, programs: [u32; 3], mut given: Vec<Argument>) -> Result<Argument> {
+        let grid = [programs[0] * self.blocks, programs[1], programs[2]];
         let metadata = &self.compilation.metadata;
         let tensors = metadata.argument_tensors.iter();
         let added: Vec<Argument> = tensors.map(|tensor| descriptor(tensor, &given)).collect();
@@ -301,11 +311,18 @@ impl Compiled {
 
 fn agrees(edge: Edge, form: Form) -> Result<()> {
     let source = Source::new("product.ttir", kernel(edge, form).as_str());
-    let engines = [TensorCopies::Kernel, TensorCopies::Launcher]
-        .into_iter()
-        .map(|copies| Ok((copies, compiled(&source, copies)?)))
-        .collect::<Result<Vec<_>>>()
-        .with_context(|| format!("{edge:?} {form:?}"))?;
+    let (kernel, launcher) = (TensorCopies::Kernel, TensorCopies::Launcher);
+    let engines = [
+        (kernel, 1),
+        (launcher, 1),
+        (kernel, 2),
+        (launcher, 2),
+        (launcher, 4),
+    ]
+    .into_iter()
+    .map(|(copies, blocks)| Ok((copies, compiled(&source, copies, blocks)?)))
+    .collect::<Result<Vec<_>>>()
+    .with_context(|| format!("{edge:?} {form:?}"))?;
     let mut numbers = Numbers(17);
     for _ in 0..CASES {
         let of = numbers.sizes(form);
@@ -314,7 +331,8 @@ fn agrees(edge: Edge, form: Form) -> Result<()> {
         let mut launch = Launch::new(grid, 1, arguments(of, form));
         run_reference(&source, &mut launch, Limits::default())?;
         for (copies, engine) in &engines {
-            let about = || format!("{copies} {edge:?} {form:?} {of:?}");
+            let blocks = engine.blocks;
+            let about = || format!("{copies} {blocks} {edge:?} {form:?} {of:?}");
             let left = engine.run(grid, arguments(of, form)).with_context(about)?;
             ensure!(left == launch.arguments[2], "{} differs", about());
         }
