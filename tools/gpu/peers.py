@@ -10,9 +10,9 @@ triton==3.6.0, triton_llopt and PyTorch with a GPU.
 The kernels are those of tutorials 03 and 09 (products: by pointers, by descriptors, persistent, specialised) and 06
 (attention), unchanged, each with its whole list of configurations for both compilers; the
 tutorial's own tuner chooses, with a shorter benchmark. Compiling comes first, in `--jobs` processes, and is kept by
-Triton's cache on disk; shapes that are multiples of 16 share their kernels. Matrices are random and normal. With
-`--split-k auto` each launch of llopt's products chooses how many blocks share the loop over k, and the tuner's choice
-follows from that; a number is for all launches.
+Triton's cache on disk; shapes that are multiples of 16 share their kernels. Matrices are random and normal. From
+`.ttir` each launch of llopt's products chooses how many blocks share the loop over k, and the tuner's choice follows from
+that; with `--split-k` a number is for all launches.
 
 For each case all kernels are tuned by both compilers. Then the library, Triton's fastest and llopt's fastest kernel run
 in turns, each from a graph of launches so that the host's time is not measured: the time is the median of the rounds, a ratio the median of the rounds'
@@ -341,9 +341,9 @@ def main():
     parser.add_argument("--seconds", type=float, default=400, help="no case is begun after these")
     parser.add_argument("--jobs", type=int, default=16, help="processes that compile")
     parser.add_argument("--source", default="ttir", help="where llopt takes over: ttgir or ttir")
-    parser.add_argument("--split-k", default="1", help="blocks that share the loop of a product of llopt's, or auto")
+    parser.add_argument("--split-k", help="blocks that share the loop of a product of llopt's, or auto")
     arguments = parser.parse_args()
-    if arguments.split_k.isdecimal():
+    if arguments.split_k and arguments.split_k.isdecimal():
         arguments.split_k = int(arguments.split_k)
     SOURCE[0], SPLIT[0] = arguments.source, arguments.split_k
     triton_llopt.disable()

@@ -300,7 +300,7 @@ def tutorials(folder):
 
 SOURCE = ["ttgir"]
 # Blocks that share a loop of products, or "auto".
-SPLIT = [1]
+SPLIT = [None]
 
 
 @contextlib.contextmanager

@@ -295,7 +295,10 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
                 let (cost, working) = (priced.cost, priced.cost - priced.waiting);
                 assert_eq!(least == 0.0, free, "seed {seed}");
                 assert!(least <= cost, "seed {seed}: {least} is above {cost}");
-                assert!(unhidden <= working, "seed {seed}: {unhidden} is above {working}");
+                assert!(
+                    unhidden <= working,
+                    "seed {seed}: {unhidden} is above {working}"
+                );
                 bounded += 1;
             }
         }

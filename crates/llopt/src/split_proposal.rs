@@ -5,10 +5,13 @@
 //! programs with `n` iterations on `M` multiprocessors takes, if `S` blocks share each program, about
 //!
 //! ```text
-//! ceil(P / floor(M / S)) * (ceil(n / S) * I + R(S))                         R(1) = 0
+//! ceil(P / C(S)) * (ceil(n / S) * I + R(S))                                 R(1) = 0
 //! ```
 //!
-//! cycles, where `I` are the cycles of an iteration and `R(S)` those of the sum. Blocks on one multiprocessor share its
+//! cycles, where `I` are the cycles of an iteration, `R(S)` those of the sum, and `C(S)` is the number of clusters that run
+//! at a time with a multiprocessor for each block. That is not `M / S`: the multiprocessors of a cluster are neighbours,
+//! and the last ones of a neighbourhood are too few for one more (an H100 with 132 has room for 66 clusters of two, 30
+//! of four, 15 of eight). The driver knows it. Blocks on one multiprocessor share its
 //! units, so a second one on it is assumed to gain nothing. The fewest cycles win, the fewest blocks among equals.
 
 use std::str::FromStr;
@@ -106,9 +109,10 @@ impl SplitProposal {
         Count::from_str(&self.iterations).map_or(Vec::new(), |count| count.arguments())
     }
 
-    /// The number of blocks that share each of so many programs; `values` are those of [`Self::arguments`].
+    /// The number of blocks that share each of so many programs, where so many clusters of one, two, four and eight
+    /// blocks run at a time; `values` are those of [`Self::arguments`].
     #[must_use]
-    pub fn blocks(&self, programs: u64, multiprocessors: u64, values: &[i64]) -> u32 {
+    pub fn blocks(&self, programs: u64, clusters: [u64; BLOCKS.len()], values: &[i64]) -> u32 {
         let count = Count::from_str(&self.iterations);
         let Some(iterations) = count.ok().and_then(|count| count.evaluate(values)) else {
             return 1;
@@ -116,16 +120,15 @@ impl SplitProposal {
         let Ok(iterations) = u64::try_from(iterations) else {
             return 1;
         };
-        let possible = BLOCKS
-            .into_iter()
-            .filter(|blocks| u64::from(*blocks) <= multiprocessors);
-        let cycles = |blocks: &u32| {
+        let possible = BLOCKS.into_iter().zip(clusters);
+        let cycles = |(blocks, clusters): &(u32, u64)| {
             let blocks = u64::from(*blocks);
-            let waves = programs.div_ceil(multiprocessors / blocks);
+            let waves = programs.div_ceil(*clusters);
             let of_loop = iterations.div_ceil(blocks).saturating_mul(self.interval);
             waves.saturating_mul(of_loop.saturating_add(self.sum(blocks)))
         };
-        possible.min_by_key(cycles).unwrap_or(1)
+        let possible = possible.filter(|(_, clusters)| *clusters > 0);
+        possible.min_by_key(cycles).map_or(1, |(blocks, _)| blocks)
     }
 
     /// Whether tensor copies are no slower than loads, if so many rows of the boxes of an iteration are outside of their
@@ -167,24 +170,27 @@ mod tests {
         }
     }
 
+    /// The clusters of an H100.
+    const CLUSTERS: [u64; 4] = [132, 66, 30, 15];
+
     #[test]
     fn loops_are_shared_where_multiprocessors_are_left() {
         let small = tile(16, 128, 288);
         assert_eq!(small.arguments(), [5]);
         // Half of the multiprocessors have no tile, or three quarters.
-        assert_eq!(small.blocks(64, 132, &[8192]), 2);
-        assert_eq!(small.blocks(32, 132, &[8192]), 4);
-        assert_eq!(tile(128, 256, 512).blocks(64, 132, &[8192]), 2);
+        assert_eq!(small.blocks(64, CLUSTERS, &[8192]), 2);
+        assert_eq!(small.blocks(30, CLUSTERS, &[8192]), 4);
+        assert_eq!(tile(128, 256, 512).blocks(64, CLUSTERS, &[8192]), 2);
         // Each has one, or there would be two waves.
-        assert_eq!(small.blocks(128, 132, &[8192]), 1);
-        assert_eq!(small.blocks(67, 132, &[8192]), 1);
+        assert_eq!(small.blocks(128, CLUSTERS, &[8192]), 1);
+        assert_eq!(small.blocks(67, CLUSTERS, &[8192]), 1);
         // The loop is too short, empty, or unknown.
-        assert_eq!(small.blocks(64, 132, &[1024]), 1);
-        assert_eq!(small.blocks(64, 132, &[-5]), 1);
-        assert_eq!(small.blocks(64, 132, &[]), 1);
+        assert_eq!(small.blocks(64, CLUSTERS, &[1024]), 1);
+        assert_eq!(small.blocks(64, CLUSTERS, &[-5]), 1);
+        assert_eq!(small.blocks(64, CLUSTERS, &[]), 1);
         // A GPU with few multiprocessors, or none that is known.
-        assert_eq!(small.blocks(1, 2, &[8192]), 2);
-        assert_eq!(small.blocks(1, 0, &[8192]), 1);
+        assert_eq!(small.blocks(1, [2, 1, 0, 0], &[8192]), 2);
+        assert_eq!(small.blocks(1, [0; 4], &[8192]), 1);
     }
 
     /// Products with weights of 8192 by 8192 on an H100: microseconds with one, two and four blocks for each tile.
@@ -202,7 +208,22 @@ mod tests {
         for (proposal, programs, times) in measured {
             let least = times.into_iter().fold(f32::INFINITY, f32::min);
             let fastest = times.iter().position(|time| *time == least).unwrap();
-            let chosen = proposal.blocks(programs, 132, &[8192]);
+            let chosen = proposal.blocks(programs, CLUSTERS, &[8192]);
+            assert_eq!(chosen, 1 << fastest, "{programs} of {proposal:?}");
+        }
+        // Fewer columns: with one, two, four and eight blocks for each tile.
+        let measured = [
+            (tile(16, 128, 288), 16, [34.9, 19.5, 12.2, 13.9]),
+            (tile(16, 128, 288), 8, [30.6, 16.8, 10.6, 8.6]),
+            (tile(64, 128, 384), 32, [42.6, 30.6, 32.5, 45.7]),
+            (tile(64, 128, 384), 16, [35.0, 22.8, 14.2, 20.5]),
+            (tile(128, 256, 1024), 16, [76.4, 49.7, 41.7, 69.3]),
+            (tile(128, 256, 1024), 8, [76.5, 49.1, 36.8, 30.6]),
+        ];
+        for (proposal, programs, times) in measured {
+            let least = times.into_iter().fold(f32::INFINITY, f32::min);
+            let fastest = times.iter().position(|time| *time == least).unwrap();
+            let chosen = proposal.blocks(programs, CLUSTERS, &[8192]);
             assert_eq!(chosen, 1 << fastest, "{programs} of {proposal:?}");
         }
     }
@@ -249,7 +270,7 @@ mod tests {
             (64 * 64 * 4, true)
         );
         assert!(proposal.interval >= 256);
-        assert_eq!(proposal.blocks(16, 132, &[1000]), 8);
+        assert_eq!(proposal.blocks(15, CLUSTERS, &[1000]), 8);
         let json = serde_json::to_string(&proposal).unwrap();
         assert_eq!(
             serde_json::from_str::<SplitProposal>(&json).unwrap(),

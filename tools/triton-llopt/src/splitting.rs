@@ -24,9 +24,10 @@ impl Proposal {
         self.0.arguments()
     }
 
-    /// The number of blocks that share each of so many programs; `values` are those of the arguments.
-    fn blocks(&self, programs: u64, multiprocessors: u64, values: Vec<i64>) -> u32 {
-        self.0.blocks(programs, multiprocessors, &values)
+    /// The number of blocks that share each of so many programs, where so many clusters of one, two, four and eight
+    /// blocks run at a time; `values` are those of the arguments.
+    fn blocks(&self, programs: u64, clusters: [u64; 4], values: Vec<i64>) -> u32 {
+        self.0.blocks(programs, clusters, &values)
     }
 
     /// Whether tensor copies are no slower than loads with so many rows of an iteration outside of their tensors.

@@ -28,6 +28,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.tools.tensor_descriptor import TensorDescriptor
 from triton_llopt import Array, _llopt, isolation, programs, simulator, splitting
+from triton_llopt.argument_tensors import ArgumentTensors
 
 HERE = Path(__file__).parent
 CUDA, HIP = GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64)
@@ -429,14 +430,40 @@ class Splitting(Switched):
 
     def test_as_many_blocks_as_are_asked_for(self):
         for blocks in (1, 2, 4, 8):
-            triton_llopt.enable("ttir", split_k=blocks)
+            triton_llopt.enable("ttir", split_k=blocks, tensor_copies="off")
             triton_llopt.simulate("cuda:90")
             kernel = self.product(3, 200)
             self.assertEqual(kernel.metadata.num_ctas, blocks)
             self.assertIs(type(kernel.run), simulator.Launcher)
 
+    def test_kernels_that_triton_launches_copy_tensors(self):
+        for blocks in (1, 2, 4):
+            triton_llopt.enable("ttir", split_k=blocks)
+            triton_llopt.simulate("cuda:90")
+            kernel = self.product(3, 200)
+            self.assertEqual(len(kernel.metadata.argument_tensors), 2)
+            self.assertEqual(kernel.metadata.num_ctas, blocks)
+        # Others know only the parameters of the source.
+        options = {"num_warps": 4, "num_stages": 3}
+        plain = triton.compile(kernel.src, target=CUDA, options=options)
+        self.assertEqual(plain.metadata.argument_tensors, [])
+        triton_llopt.enable("ttir", tensor_copies="off")
+        triton_llopt.simulate("cuda:90")
+        self.assertEqual(self.product(3, 200).metadata.argument_tensors, [])
+
+    def test_rows_outside_of_a_matrix_are_loaded(self):
+        triton_llopt.enable("ttir")
+        triton_llopt.simulate("cuda:90")
+        choice = self.product(8, 64).run
+        self.assertEqual(list(choice.chosen.values()), [None])
+        with unittest.mock.patch.object(ArgumentTensors, "rows_outside", return_value=1000):
+            self.product(7, 48)
+        [loading] = [variant for variant in choice.chosen.values() if variant is not None]
+        self.assertEqual((loading.metadata.argument_tensors, loading.metadata.num_ctas), ([], 1))
+        self.assertIs(type(loading.run), simulator.Launcher)
+
     def test_a_launch_chooses_by_its_grid_and_its_integers(self):
-        triton_llopt.enable("ttir", split_k="auto")
+        triton_llopt.enable("ttir", tensor_copies="off")
         triton_llopt.simulate("cuda:90")
         # Few programs with a long loop; a short one; and as many programs as multiprocessors.
         kernel = self.product(2, 8192)
@@ -451,7 +478,7 @@ class Splitting(Switched):
             self.assertIsNone(self.product(2, 8192, multiprocessors=2).run.chosen[2, 8192])
 
     def test_both_kernels_come_from_the_cache(self):
-        triton_llopt.enable("ttir", split_k="auto")
+        triton_llopt.enable("ttir", tensor_copies="off")
         triton_llopt.simulate("cuda:90")
         first = self.product(2, 8192)
         kernels.product.device_caches.clear()
@@ -460,7 +487,7 @@ class Splitting(Switched):
         self.assertIsNot(again, first)
         self.assertEqual(again.run.chosen[2, 8192].kernel, first.run.chosen[2, 8192].kernel)
         # The same kernel serves those who ask for this number.
-        triton_llopt.enable("ttir", split_k=8)
+        triton_llopt.enable("ttir", split_k=8, tensor_copies="off")
         with unittest.mock.patch.object(_llopt, "compile", side_effect=AssertionError):
             self.assertEqual(self.product(2, 8192).hash, again.run.chosen[2, 8192].hash)
 
@@ -483,11 +510,10 @@ class Splitting(Switched):
         signature = {"p": "*fp32", "width": "constexpr", "pair": ("i32", "i32"), "k": "i32"}
         kernel = unittest.mock.Mock()
         kernel.name, kernel.src.signature = "product", signature
-        kernel.metadata.tensordesc_meta = None
-        device = unittest.mock.Mock()
-        device.active.utils.get_device_properties.return_value = {"multiprocessor_count": 132}
-        with unittest.mock.patch.object(splitting, "driver", device):
-            return kernel, splitting.Choice(kernel, json.dumps(figures), compile)
+        kernel.metadata.tensordesc_meta = kernel.metadata.argument_tensors = None
+        choice = splitting.Choice(kernel, json.dumps(figures), compile)
+        choice.clusters = [132, 66, 30, 15]
+        return kernel, choice
 
     def launch(self, choice, programs, k):
         choice(programs, 1, 1, "stream", "function", "packed", "about", None, None, "p", 16, (1, 2), k)
@@ -496,7 +522,7 @@ class Splitting(Switched):
         variant = unittest.mock.Mock()
         asked = []
 
-        def compile(kernel, blocks):
+        def compile(kernel, blocks, copies):
             asked.append(blocks)
             return variant
 
@@ -513,7 +539,7 @@ class Splitting(Switched):
         self.assertEqual(variant.run.call_args.args[-1], 8192)
 
     def test_what_cannot_be_had_is_not_chosen(self):
-        def compile(kernel, blocks):
+        def compile(kernel, blocks, copies):
             raise triton.runtime.errors.OutOfResources(300000, 232448, "shared memory")
 
         kernel, choice = self.choice(compile)

@@ -42,8 +42,8 @@ pub(super) struct BulkLoad<'c, 'a> {
     pub(super) barrier: [OperationRef<'c, 'a>; 3],
 }
 
-/// The largest block that a copy can bring into the cache (PTX ISA, `cp.async`, `.level::prefetch_size`).
-const MOST_CACHED: u64 = 256;
+/// The blocks that a copy can bring into the cache (PTX ISA, `cp.async`, `.level::prefetch_size`).
+const BLOCKS: [u32; 3] = [64, 128, 256];
 
 /// Registers of a pointer.
 pub(super) const POINTER: u32 = 2;
@@ -122,11 +122,11 @@ pub(super) fn of_products<'c: 'a, 'a>(
 ///
 /// A row of DRAM is opened for each access to it, and closed for the next one elsewhere. Between the reads of two
 /// iterations lies everything that all multiprocessors read meanwhile, so a short run costs almost as much as a long
-/// one. What comes with it waits in the second-level cache.
+/// one. What comes with it waits in the second-level cache. Twice the run, not more: where the data are in the cache
+/// already, each copy looks for its whole block again.
 fn cached_block(run: u64) -> Option<u32> {
-    (1..MOST_CACHED)
-        .contains(&run)
-        .then_some(MOST_CACHED as u32)
+    let block = u32::try_from(run.checked_mul(2)?).ok()?;
+    BLOCKS.contains(&block).then_some(block)
 }
 
 /// The accumulator of a product.

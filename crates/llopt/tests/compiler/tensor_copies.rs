@@ -1,6 +1,7 @@
 //! Products of matrices of any size, whose tiles are loaded through pointers: with tensor copies instead of loads they
 //! leave what the reference interpreter leaves for the kernel as it is written. So do blocks that compute several
 //! programs each.
+//! So they do where the blocks of a cluster share the loop, whose parts begin anywhere.
 
 use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
@@ -296,28 +297,37 @@ struct Compiled {
     compilation: Compilation,
     machine: Machine,
     target: Target,
+    /// The blocks that share each program.
+    blocks: u32,
 }
 
 fn compiled(source: &Source, change: impl FnOnce(&mut Options)) -> Result<Compiled> {
     let target = Target::parse("cuda:90")?;
     let mut options = Options::new(target);
     change(&mut options);
+    let blocks = options.split_k;
     let compilation = Compiler::new(options).compile(source, ArtifactKind::Llvm)?;
     let text = String::from_utf8_lossy(compilation.artifact.bytes());
     ensure!(
         text.contains("cp.async.bulk.tensor"),
         "no load became a copy"
     );
+    ensure!(
+        text.contains("barrier.cluster") == (blocks > 1),
+        "the loop is not shared"
+    );
     let machine = Machine::from_ir(compilation.artifact.bytes(), target, None)?;
     Ok(Compiled {
         compilation,
         machine,
         target,
+        blocks,
     })
 }
 
 impl Compiled {
-    fn run(&self, mut grid: [u32; 3], mut given: Vec<Argument>) -> Result<Argument> {
+    fn run(&self, programs: [u32; 3], mut given: Vec<Argument>) -> Result<Argument> {
+        let mut grid = [programs[0] * self.blocks, programs[1], programs[2]];
         let metadata = &self.compilation.metadata;
         let tensors = metadata.argument_tensors.iter();
         let added: Vec<Argument> = tensors.map(|tensor| descriptor(tensor, &given)).collect();
@@ -343,16 +353,24 @@ impl Compiled {
 
 fn agrees(edge: Edge, form: Form) -> Result<()> {
     let source = Source::new("product.ttir", kernel(edge, form).as_str());
-    let engines = [TensorCopies::Kernel, TensorCopies::Launcher]
-        .into_iter()
-        .map(|copies| {
-            Ok((
-                copies,
-                compiled(&source, |options| options.tensor_copies = copies)?,
-            ))
+    let (kernel, launcher) = (TensorCopies::Kernel, TensorCopies::Launcher);
+    let engine = |copies, blocks| {
+        compiled(&source, |options| {
+            options.tensor_copies = copies;
+            options.split_k = blocks;
         })
-        .collect::<Result<Vec<_>>>()
-        .with_context(|| format!("{edge:?} {form:?}"))?;
+    };
+    let engines = [
+        (kernel, 1),
+        (launcher, 1),
+        (kernel, 2),
+        (launcher, 2),
+        (launcher, 4),
+    ]
+    .into_iter()
+    .map(|(copies, blocks)| Ok((copies, engine(copies, blocks)?)))
+    .collect::<Result<Vec<_>>>()
+    .with_context(|| format!("{edge:?} {form:?}"))?;
     let mut numbers = Numbers(17);
     for _ in 0..CASES {
         let of = numbers.sizes(form);
@@ -361,7 +379,8 @@ fn agrees(edge: Edge, form: Form) -> Result<()> {
         let mut launch = Launch::new(grid, 1, arguments(of, form));
         run_reference(&source, &mut launch, Limits::default())?;
         for (copies, engine) in &engines {
-            let about = || format!("{copies} {edge:?} {form:?} {of:?}");
+            let blocks = engine.blocks;
+            let about = || format!("{copies} {blocks} {edge:?} {form:?} {of:?}");
             let left = engine.run(grid, arguments(of, form)).with_context(about)?;
             ensure!(left == launch.arguments[2], "{} differs", about());
         }

@@ -26,6 +26,8 @@ from triton_llopt.errors import FallbackWarning, UnsupportedError
 
 # The key of the figures in a kernel's metadata.
 PROPOSAL = "split_proposal"
+# The numbers of blocks among which launches choose.
+SIZES = (1, 2, 4, 8)
 
 
 def _positions(types, is_object, path=()):
@@ -50,6 +52,22 @@ def _reader(places):
     return eval(f"lambda arguments: ({values})")
 
 
+def _clusters(kernel):
+    """How many clusters of one, two, four and eight blocks the current device runs at a time, with a multiprocessor for
+    each block; the driver answers for a loaded kernel."""
+    utils, device = driver.active.utils, driver.active.get_current_device()
+    properties = utils.get_device_properties(device)
+    multiprocessors, memory = properties["multiprocessor_count"], properties["max_shared_mem"]
+    room = getattr(utils, "cuOccupancyMaxActiveClusters", None)
+    if room is None:
+        return [multiprocessors // blocks for blocks in SIZES]
+    # A block with all of the memory is alone on its multiprocessor.
+    found = [min(multiprocessors // blocks, room(kernel.function, memory, blocks)) for blocks in SIZES]
+    # The question has also set the memory that the kernel may have.
+    room(kernel.function, kernel.metadata.shared, 1)
+    return found
+
+
 def is_recorded():
     """Whether the current stream of PyTorch, if there is one, records launches instead of running them."""
     torch = sys.modules.get("torch")
@@ -72,9 +90,7 @@ class Choice:
         tensors = getattr(kernel.metadata, "argument_tensors", None)
         self.tensors = ArgumentTensors(kernel.src.signature.values(), tensors) if tensors else None
         self.read = _reader(self.places) if None not in self.places else None
-        device = driver.active.get_current_device()
-        properties = driver.active.utils.get_device_properties(device)
-        self.multiprocessors = properties["multiprocessor_count"]
+        self.clusters = None
         # By the number of programs and the kernel's integers, and by the number of blocks and the use of copies.
         self.chosen = {}
         self.variants = {(1, True): None}
@@ -95,7 +111,9 @@ class Choice:
             return self.chosen[key]
         except KeyError:
             pass
-        blocks = self.proposal.blocks(programs, self.multiprocessors, list(values)) if self.shares else 1
+        if self.clusters is None:
+            self.clusters = _clusters(self.kernel)
+        blocks = self.proposal.blocks(programs, self.clusters, list(values)) if self.shares else 1
         copies = self.tensors is None or self.proposal.copies_keep_up(self.tensors.rows_outside(extents))
         if (blocks, copies) not in self.variants:
             # A graph that records launches may not load code; the next launch can.
