@@ -23,7 +23,7 @@
 //! ([`combination::Combination`]), and threads that hold copies must agree: all of them may write the same place of
 //! shared memory, and decide by the value where to go. So for other regions there is one lane of each group from
 //! which the others take the value, a shuffle more ([`warp`]). Lanes whose elements repeat those of other lanes belong
-//! to the group, since they may have the elements in other registers. Where copies are further away ([`Repeats`]), the
+//! to the group, since they may have the elements in other registers. Where copies are further away ([`warp::Repeats`]), the
 //! result goes through shared memory, written by one thread and read by all, as partial results do.
 //!
 //! Rejected: to order the two arguments of each combination by a bit of the lane's number. It takes two selects for
@@ -58,7 +58,7 @@ use crate::element::Element;
 use crate::tensor::TensorType;
 use combination::Combination;
 pub use price::{ReductionPrice, price};
-use warp::LaneStep;
+use warp::{LaneStep, Lanes, Repeats, together};
 
 /// The steps of a reduction; pure arithmetic on the layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,65 +88,51 @@ pub struct ReductionPlan {
     pub exchanges: Vec<u32>,
 }
 
-/// The threads that hold the same elements of each row as others when the steps in the thread are done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Repeats {
-    /// Generators of the distances in a warp at which lanes hold the same, key by key.
-    pub lanes: Vec<u32>,
-    /// Whether some of these lanes have the elements of a key in another order.
-    pub is_in_other_order: bool,
-    /// Whether threads hold the same under other keys, or in other lanes of other warps, so that lanes of one warp
-    /// cannot bring their results into agreement.
-    pub is_far: bool,
-}
-
-impl Repeats {
-    /// The relations among threads, by elimination with masks of threads: modulo what registers reach, and then along
-    /// the axis modulo what a thread combines (`in_thread`).
-    fn of(tensor: &TensorType, axis: Axis, registers: &Vectors, in_thread: &Echelon) -> Self {
-        let only_axis = (1u32 << axis.bits) - 1;
-        let threads = tensor.thread_bases();
-        let lanes = (1u32 << tensor.thread_bits().0) - 1;
-        let highest = |vector: u32| 1u32 << (31 - vector.leading_zeros());
-        let mut rows: Vec<(u32, u32)> = Vec::new();
-        let mut repeats = Self::default();
-        for (i, basis) in threads.iter().enumerate() {
-            let mut vector = registers.reduce_high(joined(axis, *basis), only_axis);
-            let mut mask = 1u32 << i;
-            for is_along in [false, true] {
-                let field = if is_along { only_axis } else { !only_axis };
-                if is_along {
-                    vector = in_thread.reduce(vector);
-                }
-                for (row, row_mask) in rows.iter().filter(|(row, _)| highest(*row) & field != 0) {
-                    if vector & highest(*row) != 0 {
-                        vector ^= row;
-                        mask ^= row_mask;
-                    }
-                }
-                if vector & field != 0 {
-                    break;
+/// The relations among threads, by elimination with masks of threads: modulo what registers reach, and then along
+/// the axis modulo what a thread combines (`in_thread`).
+fn repeats(tensor: &TensorType, axis: Axis, registers: &Vectors, in_thread: &Echelon) -> Repeats {
+    let only_axis = (1u32 << axis.bits) - 1;
+    let threads = tensor.thread_bases();
+    let lanes = (1u32 << tensor.thread_bits().0) - 1;
+    let highest = |vector: u32| 1u32 << (31 - vector.leading_zeros());
+    let mut rows: Vec<(u32, u32)> = Vec::new();
+    let mut repeats = Repeats::default();
+    for (i, basis) in threads.iter().enumerate() {
+        let mut vector = registers.reduce_high(joined(axis, *basis), only_axis);
+        let mut mask = 1u32 << i;
+        for is_along in [false, true] {
+            let field = if is_along { only_axis } else { !only_axis };
+            if is_along {
+                vector = in_thread.reduce(vector);
+            }
+            for (row, row_mask) in rows.iter().filter(|(row, _)| highest(*row) & field != 0) {
+                if vector & highest(*row) != 0 {
+                    vector ^= row;
+                    mask ^= row_mask;
                 }
             }
-            let element = (0..threads.len())
-                .filter(|bit| mask >> bit & 1 == 1)
-                .fold(0, |all, bit| all ^ threads[bit]);
-            let is_in_warp = mask & !lanes == 0;
-            let changes_key = axis.rest(element) != 0;
-            if vector != 0 {
-                // The lane has other elements: of another row, or of the same row and then a step combines them.
-                repeats.is_far |= vector & !only_axis == 0 && is_in_warp && changes_key;
-                rows.push((vector, mask));
-            } else if is_in_warp && !changes_key {
-                repeats.lanes.push(mask);
-                repeats.is_in_other_order |= element != 0;
-            } else {
-                // Whole warps that repeat each other agree lane by lane.
-                repeats.is_far |= mask & lanes != 0 || element != 0;
+            if vector & field != 0 {
+                break;
             }
         }
-        repeats
+        let element = (0..threads.len())
+            .filter(|bit| mask >> bit & 1 == 1)
+            .fold(0, |all, bit| all ^ threads[bit]);
+        let is_in_warp = mask & !lanes == 0;
+        let changes_key = axis.rest(element) != 0;
+        if vector != 0 {
+            // The lane has other elements: of another row, or of the same row and then a step combines them.
+            repeats.is_far |= vector & !only_axis == 0 && is_in_warp && changes_key;
+            rows.push((vector, mask));
+        } else if is_in_warp && !changes_key {
+            repeats.lanes.push(mask);
+            repeats.is_in_other_order |= element != 0;
+        } else {
+            // Whole warps that repeat each other agree lane by lane.
+            repeats.is_far |= mask & lanes != 0 || element != 0;
+        }
     }
+    repeats
 }
 
 /// The axis as a field of row-major numbers.
@@ -256,7 +242,7 @@ impl ReductionPlan {
             }
         }
 
-        let repeats = Repeats::of(tensor, axis, &registers, &combined);
+        let repeats = repeats(tensor, axis, &registers, &combined);
         let lane_steps = lane_steps(tensor, axis, &registers, &mut combined);
         let thread_bases = tensor.thread_bases();
         let within: Vec<u32> = (0..tensor.registers().trailing_zeros())
@@ -328,9 +314,15 @@ impl ReductionPlan {
         self.partial_bits > 0 || !combination.is_commutative && self.repeats.is_far
     }
 
-    /// Whether the lanes of a warp have to take their results from one of them for copies to agree.
-    pub fn agrees_in_warp(&self, combination: &Combination) -> bool {
-        !combination.is_commutative && !self.goes_through_memory(combination)
+    /// What the lanes of a warp combine. They have to take their results from one of them where the order of arguments
+    /// matters, unless the results go through memory.
+    pub fn lanes(&self, combination: &Combination) -> Lanes<'_> {
+        let agree = !combination.is_commutative && !self.goes_through_memory(combination);
+        Lanes {
+            keys: self.keys.iter().map(|(key, _)| *key).collect(),
+            steps: &self.lane_steps,
+            agreement: agree.then_some(&self.repeats),
+        }
     }
 
     /// Elements of shared memory per operand.
@@ -341,14 +333,6 @@ impl ReductionPlan {
             0
         }
     }
-}
-
-/// The bits of `word` at `positions`, moved next to each other.
-fn together(word: u32, positions: u32) -> u32 {
-    (0..u32::BITS)
-        .filter(|bit| positions >> bit & 1 == 1)
-        .enumerate()
-        .fold(0, |all, (i, bit)| all | (word >> bit & 1) << i)
 }
 
 /// Vectors in echelon form by their highest bit.
@@ -530,7 +514,8 @@ mod tests {
         if plan.goes_through_memory(&combination) {
             return;
         }
-        let in_warp = WarpReduction::new(&plan, &[Element::F32], &combination, lane_bits, target);
+        let lanes = plan.lanes(&combination);
+        let in_warp = WarpReduction::new(&lanes, &[Element::F32], &combination, lane_bits, target);
         let Way::Stages(stages) = in_warp.way else {
             panic!("no instruction combines like this");
         };

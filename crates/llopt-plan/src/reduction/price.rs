@@ -105,7 +105,13 @@ pub fn price(
 ) -> ReductionPrice {
     let plan = ReductionPlan::new(tensor, axis);
     let (lane_bits, warp_bits) = tensor.thread_bits();
-    let in_warp = WarpReduction::new(&plan, elements, combination, lane_bits, target);
+    let in_warp = WarpReduction::new(
+        &plan.lanes(combination),
+        elements,
+        combination,
+        lane_bits,
+        target,
+    );
     let costs = target.movement_costs();
     let instruction = costs.select;
     let in_thread: u32 = plan.keys.iter().map(|(_, all)| all.len() as u32 - 1).sum();

@@ -39,7 +39,6 @@ use llopt_target::{Feature, Target};
 
 use super::combination::Combination;
 pub use super::combination::WarpCombination;
-use super::{ReductionPlan, Repeats, together};
 use crate::element::Element;
 
 /// A step within a warp.
@@ -49,6 +48,29 @@ pub struct LaneStep {
     pub lanes: u32,
     /// The difference of the other lane's key.
     pub rest: u32,
+}
+
+/// The threads that hold the same elements of each row as others when the steps in the thread are done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repeats {
+    /// Generators of the distances in a warp at which lanes hold the same, key by key.
+    pub lanes: Vec<u32>,
+    /// Whether some of these lanes have the elements of a key in another order.
+    pub is_in_other_order: bool,
+    /// Whether threads hold the same under other keys, or in other lanes of other warps, so that lanes of one warp
+    /// cannot bring their results into agreement.
+    pub is_far: bool,
+}
+
+/// What the lanes of a warp combine.
+#[derive(Clone, Debug)]
+pub struct Lanes<'a> {
+    /// The keys of which each lane has a value.
+    pub keys: Vec<u32>,
+    /// The steps that combine them.
+    pub steps: &'a [LaneStep],
+    /// Where copies of a result have to agree, the lanes that repeat others.
+    pub agreement: Option<&'a Repeats>,
 }
 
 /// How two lanes share keys that differ by `keys`: a lane whose number has the bits `told_by` an odd number of
@@ -203,6 +225,14 @@ impl Stages {
     }
 }
 
+/// The bits of `word` at `positions`, moved next to each other.
+pub(super) fn together(word: u32, positions: u32) -> u32 {
+    (0..u32::BITS)
+        .filter(|bit| positions >> bit & 1 == 1)
+        .enumerate()
+        .fold(0, |all, (i, bit)| all | (word >> bit & 1) << i)
+}
+
 /// For each of some independent vectors the functional that is one on it and zero on the others, as the bits that it
 /// sums.
 fn dual(vectors: &[u32]) -> Vec<u32> {
@@ -273,15 +303,14 @@ impl WarpReduction {
     /// The plan for the values of the keys of a reduction, one of each operand. A warp has `2^lane_bits` lanes.
     #[must_use]
     pub fn new(
-        plan: &ReductionPlan,
+        lanes: &Lanes<'_>,
         elements: &[Element],
         combination: &Combination,
         lane_bits: u32,
         target: Target,
     ) -> Self {
         let costs = target.movement_costs();
-        let keys: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();
-        let steps = &plan.lane_steps;
+        let steps = lanes.steps;
         let whole_warp = steps.len() as u32 == lane_bits && steps.iter().all(|step| step.rest == 0);
         let has_it = target.has(Feature::WarpReduceInteger);
         let instruction = match elements {
@@ -295,10 +324,10 @@ impl WarpReduction {
             .map(|element| element.memory_bits())
             .collect();
         let work = Work {
-            keys: &keys,
+            keys: &lanes.keys,
             steps,
             lane_bits,
-            agreement: plan.agrees_in_warp(combination).then_some(&plan.repeats),
+            agreement: lanes.agreement,
             bits: &bits,
             combination: combination.instructions,
             instruction,

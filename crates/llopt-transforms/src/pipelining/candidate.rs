@@ -232,12 +232,13 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         Ok(pipelined)
     }
 
-    /// The registers of loads that may be outstanding for more than an iteration: all go through registers, and no product
-    /// is still running when they are stored.
+    /// The registers of loads that may be outstanding for more than an iteration: all go through registers, no product is
+    /// still running when they are stored, and no assembler orders instructions by itself.
     fn loaded(&self, plans: &Plans) -> Option<depth::Loaded> {
         let is_stored = self.running.is_empty() && !self.overlaps;
         let through_registers = !self.loads.iter().any(Load::is_copied);
-        (is_stored && through_registers).then(|| depth::Loaded {
+        let is_in_order = plans.target().llvm_allocates_registers();
+        (is_stored && through_registers && is_in_order).then(|| depth::Loaded {
             each: self.passing,
             others: self.registers(plans),
             limit: plans

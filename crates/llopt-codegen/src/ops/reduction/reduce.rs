@@ -41,7 +41,7 @@ pub(crate) fn reduce<'ctx>(
     let keys: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();
     let combination = Combination::of(region);
     let in_warp = WarpReduction::new(
-        &plan,
+        &plan.lanes(&combination),
         &elements,
         &combination,
         lowering.program.threads_per_warp.trailing_zeros(),
