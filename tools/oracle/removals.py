@@ -90,6 +90,14 @@ REASONS = (
         "barriers are placed for a ring of buffers as a whole: in a loop the number of a buffer is unknown to them",
     ),
     Reason(
+        "a fence|a (commit of|wait for) bulk copies", r"fence\.proxy\.tensormap", "cuda:90",
+        "the machine has no proxy for descriptors: a gap of the sanitizer",
+    ),
+    Reason(
+        "an arrival at a transaction barrier", r"mbarrier\.arrive\.shared", "cuda:90",
+        "the last release of a buffer, for which nothing waits in this launch",
+    ),
+    Reason(
         "a fence of products", "wgmma", "cuda:90",
         "each product has its fence, since LLVM and ptxas may move what writes its registers up to it",
     ),

@@ -5,7 +5,8 @@
 //! threads of the block among themselves.
 
 use llopt_dialects::ttg::effects::ARRIVES_BY_WARP;
-use llopt_dialects::{arith, ttg, ttng};
+use llopt_dialects::ttng;
+use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::OperationExt;
 use llopt_target::Feature;
 use melior::ir::{OperationRef, Value};
@@ -71,18 +72,17 @@ pub(crate) fn init(
     Ok(())
 }
 
-/// Whether another barrier is initialised after this one, with nothing between the two but its address.
+/// Whether another barrier is initialised after this one, with nothing between the two that has an effect except the
+/// allocation of memory.
 fn another_follows(op: OperationRef<'_, '_>) -> bool {
-    let mut next = op.next_op();
-    while let Some(op) = next {
-        if ttng::InitBarrierOp::of(op).is_some() {
-            return true;
-        }
-        let is_address =
-            ttg::MemDescIndexOp::of(op).is_some() || arith::ConstantOp::of(op).is_some();
-        next = op.next_op().filter(|_| is_address);
-    }
-    false
+    let following = std::iter::successors(op.next_op(), |op| op.next_op());
+    let is_idle = |op: &OperationRef<'_, '_>| {
+        let effects = op.effects();
+        effects.is_some_and(|all| all.iter().all(|effect| effect.kind == EffectKind::Allocate))
+    };
+    let mut rest = following.skip_while(is_idle);
+    rest.next()
+        .is_some_and(|op| ttng::InitBarrierOp::of(op).is_some())
 }
 
 /// `ttng.inval_barrier`.
