@@ -382,7 +382,10 @@ class Programs(Switched):
             self.assertFalse(few.run.is_compiled)
             many = self.product(144, 512)
             self.assertIs(many.run, few.run)
-            self.assertTrue(many.run.variant.metadata.program_extents)
+            variant = many.run.variant.metadata
+            self.assertTrue(variant.program_extents)
+            # A warp more than the launch asks for copies tiles.
+            self.assertEqual((variant.asked_warps, variant.num_warps), (8, 12))
 
     def test_what_cannot_be_had_is_not_chosen(self):
         def compile(kernel):

@@ -88,6 +88,7 @@ entry:
   %i = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %first = icmp eq i32 %i, 0
   call void asm sideeffect \"@$1 mbarrier.init.shared::cta.b64 [ $0 ], 1;\", \"r,b\"(ptr addrspace(3) @bar, i1 %first)
+  call void asm sideeffect \"fence.proxy.async.shared::cta;\", \"\"()
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
   call void asm sideeffect \"@$1 mbarrier.arrive.expect_tx.shared.b64 _, [ $0 ], 256;\", \"r,b\"(ptr addrspace(3) @bar, i1 %first)
   call void asm sideeffect \"@$3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [ $0 ], [ $1 ], 256, [ $2 ];\", \"r,l,r,b\"(ptr addrspace(3) @s, ptr addrspace(1) %in, ptr addrspace(3) @bar, i1 %first)

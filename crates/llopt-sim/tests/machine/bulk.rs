@@ -28,7 +28,8 @@ declare void @llvm.nvvm.cp.async.bulk.wait.group.read(i32)
     )
 }
 
-const INIT: &str = r#"call void asm sideeffect "@$1 mbarrier.init.shared::cta.b64 [$0], 1;", "r,b"(ptr addrspace(3) %bar, i1 %first)"#;
+const INIT: &str = r#"call void asm sideeffect "@$1 mbarrier.init.shared::cta.b64 [$0], 1;", "r,b"(ptr addrspace(3) %bar, i1 %first)
+  call void asm sideeffect "fence.proxy.async.shared::cta;", ""()"#;
 const EXPECT: &str = r#"call void asm sideeffect "@$1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], 512;", "r,b"(ptr addrspace(3) %bar, i1 %first)"#;
 const LOAD: &str = r#"call void asm sideeffect "@$0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$1], [$2, {$4, $5}], [$3];", "b,r,l,r,r,r"(i1 %first, ptr addrspace(3) @s, ptr %d, ptr addrspace(3) %bar, i32 X, i32 Y)"#;
 const WAIT: &str = r#"call void asm sideeffect "{ .reg .pred complete; WAIT: mbarrier.try_wait.parity.shared::cta.b64 complete, [$0], $1; @!complete bra.uni WAIT; }", "r,r"(ptr addrspace(3) %bar, i32 0)"#;

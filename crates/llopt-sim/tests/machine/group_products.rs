@@ -182,6 +182,8 @@ impl Product {
                 ));
                 arguments.push(format!("i32 {name}"));
             }
+            // The product reads registers that were written since the last fence.
+            body.push_str("  call void asm sideeffect \"wgmma.fence.sync.aligned;\", \"\"()\n");
         } else {
             constraints.push_str(",l");
             arguments.push(format!("i64 {}", self.a.descriptor(0, k) as i64));

@@ -37,7 +37,9 @@ entry:
 }
 
 const NV: &str = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)";
-const AMD: &str = "call void @llvm.amdgcn.s.barrier()";
+const AMD: &str = "fence syncscope(\"workgroup\") release
+  call void @llvm.amdgcn.s.barrier()
+  fence syncscope(\"workgroup\") acquire";
 
 fn report(name: &str, body: &str, threads: u32) -> Report {
     run(

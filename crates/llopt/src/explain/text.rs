@@ -113,11 +113,15 @@ impl fmt::Display for CopiedLoop {
             true => "the loop as it was is for extreme sizes, and not pipelined",
             false => "the loop as it was is as fast as before",
         };
-        writeln!(
+        write!(
             f,
-            "Loop ({location}) copies the tiles of {} loads and {} stores, under {} conditions; {otherwise}.",
-            self.loads, self.stores, self.conditions
-        )
+            "Loop ({location}) copies the tiles of {} loads",
+            self.loads
+        )?;
+        if self.stores > 0 {
+            write!(f, " and {} stores", self.stores)?;
+        }
+        writeln!(f, ", under {} conditions; {otherwise}.", self.conditions)
     }
 }
 

@@ -70,9 +70,7 @@ def _compiler(settings, configuration):
     several = replace(configuration.launched(), persistent=True, split_k=1, chooses_copies=False)
 
     def compile(kernel):
-        options = kernel.metadata._asdict()
-        # They come from JSON, which has no tuples; the key of the cache has.
-        options = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+        options = splitting.asked_options(kernel)
         with settings(lambda _: several):
             return triton.compile(kernel.src, target=kernel.metadata.target, options=options)
 

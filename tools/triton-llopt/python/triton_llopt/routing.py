@@ -184,6 +184,7 @@ class _Stages:
         for warning in compiled.warnings:
             warnings.warn(warning, stacklevel=2)
         found = json.loads(compiled.metadata)
+        metadata[splitting.ASKED_WARPS] = self.options.num_warps
         metadata.update({key: found[key] for key in _COMPILED})
         if form == "ttir":
             metadata["tensordesc_meta"] = found["tensordesc_meta"]

@@ -24,8 +24,9 @@ from triton_llopt import _llopt
 from triton_llopt.argument_tensors import ArgumentTensors
 from triton_llopt.errors import FallbackWarning, UnsupportedError
 
-# The key of the figures in a kernel's metadata.
+# The key of the figures in a kernel's metadata, and that of the number of warps that the launch asks for.
 PROPOSAL = "split_proposal"
+ASKED_WARPS = "asked_warps"
 # The numbers of blocks among which launches choose.
 SIZES = (1, 2, 4, 8)
 
@@ -149,6 +150,15 @@ def _choice(kernel, compile, shares):
     return kernel._run if None in choice.places else choice
 
 
+def asked_options(kernel):
+    """The options with which Triton compiled a kernel."""
+    options = kernel.metadata._asdict()
+    # A kernel with groups of warps is launched with more of them than were asked for.
+    options["num_warps"] = options.get(ASKED_WARPS) or options["num_warps"]
+    # They come from JSON, which has no tuples; the key of the cache has.
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+
+
 def compiler(settings, configuration):
     """The function that compiles a kernel for a number of blocks, with or without tensor copies; ``settings`` is a
     context with another configuration than this one. ``None`` without one."""
@@ -157,9 +167,7 @@ def compiler(settings, configuration):
     launched = configuration.launched()
 
     def compile(kernel, blocks, copies):
-        options = kernel.metadata._asdict()
-        # They come from JSON, which has no tuples; the key of the cache has.
-        options = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+        options = asked_options(kernel)
         of_copies = launched.tensor_copies if copies else "off"
         # Its own launches have no choice.
         again = launched.chooses_copies and blocks > 1
