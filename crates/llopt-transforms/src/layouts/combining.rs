@@ -8,9 +8,8 @@ use llopt_plan::element::Element;
 use llopt_plan::reduction::combination::Combination;
 use llopt_plan::tensor::TensorType;
 use llopt_plan::{reduction, scan, types};
+use llopt_target::Target;
 use melior::ir::{OperationRef, ValueLike};
-
-use super::cost::Costs;
 
 /// The approximate cost per register of a scan in a layout without a plan: two conversions.
 const WITHOUT_PLAN: f32 = 16.0;
@@ -42,16 +41,15 @@ impl Combining {
         })
     }
 
-    /// Its cost as a reduction.
-    pub(super) fn reduction(&self, costs: &Costs) -> f32 {
+    /// Its cost as a reduction, and the barriers of the block in it.
+    pub(super) fn reduction(&self, target: Target) -> (f32, u32) {
         let (elements, combination) = (&self.elements[..], &self.combination);
-        let (tensor, target) = (&self.tensor, costs.target);
-        let price = reduction::price(tensor, self.axis, elements, combination, target);
-        costs.with_barriers(price.cost, price.block_barriers)
+        let price = reduction::price(&self.tensor, self.axis, elements, combination, target);
+        (price.cost, price.block_barriers)
     }
 
-    /// Its cost as a scan. Where there is no plan, the operands are converted to a layout that has one, and back.
-    pub(super) fn scan(&self, reverse: bool, costs: &Costs) -> f32 {
+    /// The same as a scan. Where there is no plan, the operands are converted to a layout that has one, and back.
+    pub(super) fn scan(&self, reverse: bool, target: Target) -> (f32, u32) {
         let (elements, combination) = (&self.elements[..], &self.combination);
         let price = scan::price(
             &self.tensor,
@@ -59,11 +57,10 @@ impl Combining {
             reverse,
             elements,
             combination,
-            costs.target,
+            target,
         );
-        price.map_or(WITHOUT_PLAN * self.tensor.registers() as f32, |price| {
-            costs.with_barriers(price.cost, price.block_barriers)
-        })
+        let without_plan = (WITHOUT_PLAN * self.tensor.registers() as f32, 0);
+        price.map_or(without_plan, |price| (price.cost, price.block_barriers))
     }
 
     /// 32-bit words of one element, all operands together.

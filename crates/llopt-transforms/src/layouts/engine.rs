@@ -502,8 +502,12 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         let bits = element_bits(node.tensor);
         match relation {
-            Relation::Reduce { .. } => Combining::of(*operation, &layout)
-                .map_or(f32::INFINITY, |combining| combining.reduction(self.costs)),
+            Relation::Reduce { .. } => {
+                Combining::of(*operation, &layout).map_or(f32::INFINITY, |combining| {
+                    let (cost, barriers) = combining.reduction(self.costs.target);
+                    self.costs.with_barriers(cost, barriers)
+                })
+            }
             Relation::Dot { .. } => self.product(*operation).map_or(f32::INFINITY, |product| {
                 let multiply = self.costs.machine().costs.select;
                 product.cost(&self.catalog.encoding(label), &layout, multiply)
@@ -511,7 +515,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             _ if ScanOp::of(*operation).is_some() => {
                 Combining::of(*operation, &layout).map_or(f32::INFINITY, |combining| {
                     let reverse = operation.attr("reverse").and_then(|bit| bit.as_bool());
-                    combining.scan(reverse.unwrap_or(false), self.costs)
+                    let (cost, barriers) =
+                        combining.scan(reverse.unwrap_or(false), self.costs.target);
+                    self.costs.with_barriers(cost, barriers)
                 })
             }
             _ if buffer::renames(*operation) => RENAMED,

@@ -145,8 +145,9 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         let combine = combining.combination.instructions * prices.select;
         // The loop's own combination is one of partial results, which occupy registers all the time.
         let inside = elements * combine + partials * combining.words() as f32 * prices.register;
+        let (cost, barriers) = combining.reduction(costs.target);
         times(inside, frequencies.of_op(self.reduce)).saturating_add(times(
-            combining.reduction(costs),
+            costs.with_barriers(cost, barriers),
             frequencies.of_op(self.around),
         ))
     }
