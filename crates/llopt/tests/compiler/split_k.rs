@@ -202,7 +202,7 @@ fn run(ir: &str, blocks: u32, shared: u32) -> Report {
 
 #[test]
 fn every_barrier_of_the_cluster_is_needed() {
-    use FindingKind::{EndedBlock, SharedReadWriteRace};
+    use FindingKind::{EndedBlock, SharedReadWriteRace, UninitializedRead};
     // The first orders the writes before the reads, the second the reads before the end of the block that is read, or
     // before its next writes.
     for (blocks, rest, second) in [
@@ -232,7 +232,10 @@ fn every_barrier_of_the_cluster_is_needed() {
             assert!(!findings.is_empty(), "line {} is not needed", barrier.0 + 1);
             found.push(findings[0].kind);
         }
-        let expected = [SharedReadWriteRace, second];
-        assert_eq!(found, expected, "{blocks} blocks, {}", RESTS[rest].0);
+        let about = format!("{blocks} blocks, {}", RESTS[rest].0);
+        // Memory that nothing was written to before is read without a race.
+        let is_early = matches!(found[0], SharedReadWriteRace | UninitializedRead);
+        assert!(is_early, "{about}: {:?}", found[0]);
+        assert_eq!(found[1..], [second], "{about}");
     }
 }
