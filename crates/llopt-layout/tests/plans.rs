@@ -336,6 +336,7 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
             }
         }
     }
+    assert!(bounded > 0, "no conversion has a bound");
     println!("{followed:?}");
     for name in REQUESTS {
         assert!(

@@ -52,6 +52,9 @@ const CONVERSION: f32 = 4.0;
 /// their bits; `None` where there are no copies.
 type Rings = FxHashMap<(MapId, MapId, usize, u32), Option<f32>>;
 
+/// The ends of conversions, by layout and bits of an element; none of those between which nothing is converted.
+type Outlines = FxHashMap<(MapId, u32), Option<Rc<Outline>>>;
+
 /// The costs of a target.
 pub(super) struct Costs {
     pub(super) target: Target,
@@ -65,7 +68,7 @@ pub(super) struct Costs {
     conversions: RefCell<FxHashMap<(MapId, MapId, u32, u32), f32>>,
     pub(super) rings: RefCell<Rings>,
     /// By map and the bits of an element.
-    outlines: RefCell<FxHashMap<(MapId, u32), Option<Rc<Outline>>>>,
+    outlines: RefCell<Outlines>,
 }
 
 /// A cost in wavefronts, `frequency` times; an impossible cost stays impossible.

@@ -204,7 +204,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         let most = with_conversion.min(limit);
         let key = (value.to_raw().ptr as usize, wanted);
         let is_known = self.too_dear.get(&key);
-        if !is_known.is_some_and(|too_little| most - before.1 <= *too_little) {
+        if is_known.is_none_or(|too_little| most - before.1 > *too_little) {
             if self.compute(engine, labels, value, wanted, most) {
                 return true;
             }

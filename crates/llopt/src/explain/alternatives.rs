@@ -8,32 +8,9 @@ use llopt_mlir::ir::{AttributeExt, OperationExt, Walk};
 use llopt_transforms::loops::unroll::STAGES;
 use melior::Context;
 use melior::ir::Module;
-use serde::{Deserialize, Serialize};
 
-use super::Explanation;
-
-/// A loop of a kernel that is changed in one respect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Alternative {
-    /// Warps of a block.
-    pub num_warps: u32,
-    /// Requested stages.
-    pub wanted: u32,
-    /// Stages; `None` if the loop is not pipelined then.
-    pub stages: Option<u32>,
-    /// Cycles per iteration of the schedule.
-    pub interval: Option<u32>,
-    /// Bytes of all buffers.
-    pub bytes: Option<u64>,
-    /// Bytes of shared memory of the whole kernel.
-    pub shared_bytes: u32,
-    /// Resident blocks, by the registers that are live.
-    pub blocks: Option<u32>,
-    /// Predicted cycles of an iteration, as the share of one of so many blocks.
-    pub cycles: Option<u32>,
-    /// The reason if the loop is not pipelined.
-    pub reason: Option<String>,
-}
+use super::prediction::Alternative;
+use crate::loop_schedules::LoopSchedule;
 
 /// A change of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,25 +64,31 @@ impl Change {
     }
 }
 
-/// Adds to each loop of a kernel what it would be in a changed one.
-pub(super) fn add(to: &mut Explanation, changed: &Explanation) {
-    if to.loops.len() != changed.loops.len() {
+/// Adds to each loop of a kernel what it would be in a changed one, which has so many warps, and so many bytes of shared
+/// memory.
+pub(super) fn add(
+    to: &mut [LoopSchedule],
+    changed: &[LoopSchedule],
+    num_warps: u32,
+    shared_bytes: u32,
+) {
+    if to.len() != changed.len() {
         return;
     }
-    let asked = |of: &super::LoopSchedule| of.pipeline.as_ref().map(|of| of.wanted);
-    for (of, other) in to.loops.iter_mut().zip(&changed.loops) {
+    let asked = |of: &LoopSchedule| of.pipeline.as_ref().map(|of| of.wanted);
+    for (of, other) in to.iter_mut().zip(changed) {
         if of.location != other.location || of.pipeline.is_none() && other.pipeline.is_none() {
             continue;
         }
         let pipeline = other.pipeline.as_ref();
         let predicted = other.predicted.as_ref();
         of.alternatives.push(Alternative {
-            num_warps: changed.num_warps,
+            num_warps,
             wanted: asked(other).unwrap_or(1),
             stages: pipeline.map(|of| of.stages),
             interval: pipeline.map(|of| of.interval),
             bytes: pipeline.map(|of| of.bytes),
-            shared_bytes: changed.shared_bytes,
+            shared_bytes,
             blocks: predicted.map(|of| of.blocks),
             cycles: predicted.map(|of| of.cycles),
             reason: other.reason.clone(),

@@ -11,11 +11,10 @@ mod predicted;
 mod prediction;
 mod text;
 
-pub use alternatives::Alternative;
 use alternatives::Change;
 pub use plan::PlanJson;
 use predicted::Iteration;
-pub use prediction::Prediction;
+pub use prediction::{Alternative, Prediction};
 
 pub use crate::chosen_layouts::{ChosenLayouts, Left, Op};
 pub use crate::loop_schedules::{LateLoad, LoopSchedule, PlacedUnit, Producer, Stages};
@@ -172,7 +171,8 @@ pub fn explain_with_alternatives(source: &Source, options: &Options) -> Result<E
         changed.num_stages = change.stages(options.num_stages);
         // Layouts that the program has are for one number of warps; and what does not compile is no alternative.
         if let Ok(other) = explain_changed(source, &changed, Some(change)) {
-            alternatives::add(&mut explanation, &other);
+            let (warps, bytes) = (other.num_warps, other.shared_bytes);
+            alternatives::add(&mut explanation.loops, &other.loops, warps, bytes);
         }
     }
     Ok(explanation)

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::Problem;
 use super::cost::{Cost, IMPOSSIBLE};
+use super::problem::Problem;
 
 /// Entries that the table of an eliminated node may have.
 pub(super) const LARGEST_TABLE: usize = 1 << 13;

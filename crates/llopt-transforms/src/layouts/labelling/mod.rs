@@ -53,38 +53,19 @@ mod cost;
 mod dominated;
 mod edges;
 mod elimination;
+mod problem;
 mod relaxation;
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 pub use cost::{Cost, IMPOSSIBLE};
 use edges::{Edge, EdgeCosts, Term};
 use elimination::Elimination;
+pub use problem::{Labelling, Problem};
 use relaxation::Relaxation;
 
 /// Labellings that are joined.
 const MOST_JOINED: usize = 3;
-/// A graph with the costs of labels and of pairs of labels.
-#[derive(Clone, Debug, Default)]
-pub struct Problem<'f> {
-    nodes: Vec<Vec<Cost>>,
-    /// By smaller node and larger node: costs by (label of the smaller, label of the larger).
-    edges: BTreeMap<(usize, usize), EdgeCosts<'f>>,
-}
-
-/// A label for each node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Labelling {
-    /// The label of each node.
-    pub labels: Vec<usize>,
-    /// The sum of all costs.
-    pub cost: Cost,
-    /// Whether the labelling is known to cost the least.
-    pub is_optimal: bool,
-    /// A lower bound of the cost of all labellings.
-    pub bound: Cost,
-}
 
 impl<'f> Problem<'f> {
     /// A problem without nodes.

@@ -30,7 +30,7 @@
 
 use super::cost::{Cost, IMPOSSIBLE};
 use super::edges::EdgeCosts;
-use super::{Labelling, Problem};
+use super::problem::{Labelling, Problem};
 
 /// Units that a cost has here: shares of costs are rounded to one of these.
 const SCALE: i64 = 1 << 8;
