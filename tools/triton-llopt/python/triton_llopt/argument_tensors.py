@@ -228,13 +228,12 @@ def _wrap_launcher():
         extents = 3 if getattr(metadata, "program_extents", False) else 0
         if not tensors and not extents:
             return initialise(self, source, metadata)
-        of_arguments = ArgumentTensors(source.signature.values(), tensors)
         initialise(self, _Source(source, len(tensors), extents), metadata)
         # The extents come after the descriptors.
         if extents:
             self.launch = _with_extents(self.launch, metadata)
         if tensors:
-            self.launch = _with_descriptors(self.launch, of_arguments)
+            self.launch = _with_descriptors(self.launch, ArgumentTensors(source.signature.values(), tensors))
 
     _nvidia.CudaLauncher.__init__ = initialise_with_descriptors
 
