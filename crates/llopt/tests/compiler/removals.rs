@@ -128,10 +128,16 @@ fn tensor_copies_need_their_transaction_barriers() {
         Change::Removed,
         "the machine takes the fence for one descriptor as one for all that the warp has written",
     );
-    let of_descriptors = (
-        "a commit of bulk copies",
-        Change::Removed,
-        "the descriptor is written before the copies of the loop, which have barriers of their own",
-    );
-    all_found_but("a tensor copy", &removals, &[of_another, of_descriptors]);
+    let of_descriptors = |(operation, change)| {
+        let reason = "the machine copies the bytes of a descriptor at once, not asynchronously";
+        (operation, change, reason)
+    };
+    let [commit, wait, weaker] = [
+        ("a commit of bulk copies", Change::Removed),
+        ("a wait for bulk copies", Change::Removed),
+        ("a wait for bulk copies", Change::Weakened),
+    ]
+    .map(of_descriptors);
+    let redundant = [of_another, commit, wait, weaker];
+    all_found_but("a tensor copy", &removals, &redundant);
 }

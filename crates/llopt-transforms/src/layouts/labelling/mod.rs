@@ -12,7 +12,7 @@
 //! # The algorithm
 //!
 //! First, labels are dropped that no labelling of least cost has, by bounds of what labellings with them cost
-//! ([`relaxation`]). On programs this leaves one or two labels for most nodes.
+//! (`relaxation`). On programs this leaves one or two labels for most nodes.
 //!
 //! Then labels that cannot help are dropped. Label `l` of a node is *dominated* by `k` if `c(k) + sum over the
 //! edges of max over j of (e(k, j) - e(l, j)) <= c(l)`: whatever the neighbours choose, `k` costs no more. A cost table that
