@@ -27,11 +27,12 @@ import triton_llopt
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.tools.tensor_descriptor import TensorDescriptor
-from triton_llopt import Array, _llopt, isolation, programs, simulator, splitting
-from triton_llopt.argument_tensors import ArgumentTensors
+from triton_llopt import Array, _llopt, isolation, persistent, simulator, splitting
+from triton_llopt.added_arguments import ArgumentTensors
 
 HERE = Path(__file__).parent
 CUDA, HIP = GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64)
+BLACKWELL = GPUTarget("cuda", 100, 32)
 
 
 def source(kernel=kernels.add, **constants):
@@ -222,7 +223,7 @@ class Errors(Switched):
         with tempfile.NamedTemporaryFile("w", suffix=".ttgir") as file:
             file.write(text)
             file.flush()
-            return triton.compile(file.name, target=CUDA)
+            return triton.compile(file.name, target=BLACKWELL)
 
     def test_what_is_unsupported_is_named(self):
         triton_llopt.enable()
@@ -230,8 +231,8 @@ class Errors(Switched):
             self.unsupported()
         error = caught.exception
         self.assertIsInstance(error, RuntimeError)
-        self.assertEqual(error.op, "ttg.warp_specialize")
-        self.assertEqual((error.kernel, error.target), ("specialized", "cuda:90"))
+        self.assertEqual(error.op, "ttng.tmem_alloc")
+        self.assertEqual((error.kernel, error.target), ("kept", "cuda:100"))
         self.assertIn("is not supported", str(error))
 
     def test_fallback_warns_once_and_triton_compiles(self):
@@ -241,7 +242,7 @@ class Errors(Switched):
             self.assertIn("cubin", self.unsupported().asm)
         messages = [str(w.message) for w in caught]
         self.assertEqual(len(messages), 1)
-        self.assertRegex(messages[0], "^llopt leaves kernel 'specialized' to Triton: 'ttg.warp_sp")
+        self.assertRegex(messages[0], "^llopt leaves kernel 'kept' to Triton: 'ttng.tmem_alloc'")
         self.assertNotIn("\n", messages[0])
 
 
@@ -394,8 +395,8 @@ class Programs(Switched):
         kernel, device = unittest.mock.Mock(), unittest.mock.Mock()
         kernel.name = "product"
         device.active.utils.get_device_properties.return_value = {"multiprocessor_count": 132}
-        with unittest.mock.patch.object(programs, "driver", device):
-            choice = programs.Choice(kernel, compile)
+        with unittest.mock.patch.object(persistent, "driver", device):
+            choice = persistent.Choice(kernel, compile)
         place = ("stream", "function", "packed")
         choice(132, 1, 1, *place)
         with self.assertWarnsRegex(triton_llopt.FallbackWarning, "'product' compute one program each"):

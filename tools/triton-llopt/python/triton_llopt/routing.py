@@ -11,7 +11,7 @@ Triton's backend for a vendor is a class with three things that matter here:
   same addition: after a switch no kernel of the other compiler is launched.
 - ``JITFunction._do_compile`` compiles kernels that Triton will launch: others may be launched by anyone, so only these
   have parameters that their source does not have.
-- ``CompiledKernel._init_handles`` loads a kernel and makes its launcher, which may be replaced (see ``splitting``).
+- ``CompiledKernel._init_handles`` loads a kernel and makes its launcher, which may be replaced (see ``variants``).
 
 The methods are wrapped on Triton's own classes. Its inspection hook (``knobs.runtime.
 add_stages_inspection_hook``) could also change the stages, but is not part of either key, is reset
@@ -32,7 +32,7 @@ from triton.backends.compiler import Language
 from triton.backends.nvidia import compiler as _nvidia
 from triton.runtime import jit as _jit
 
-from triton_llopt import _llopt, argument_tensors, programs, splitting
+from triton_llopt import _llopt, added_arguments, persistent, splitting, variants
 from triton_llopt.errors import FallbackWarning, LloptError, UnsupportedError
 
 # The information for launchers that only the compiler of the code has. Everything else in
@@ -154,7 +154,7 @@ class _Stages:
             # Others than Triton's launcher know only the parameters of the source.
             copies = self.configuration.tensor_copies
             keywords["tensor_copies"] = "off" if copies == "auto" else copies
-            keywords["persistent"] = programs.OPTIONS[self.configuration.persistent]
+            keywords["persistent"] = persistent.OPTIONS[self.configuration.persistent]
         text = str(source)
         try:
             compiled = self.compiler()(
@@ -184,13 +184,13 @@ class _Stages:
         for warning in compiled.warnings:
             warnings.warn(warning, stacklevel=2)
         found = json.loads(compiled.metadata)
-        metadata[splitting.ASKED_WARPS] = self.options.num_warps
+        metadata[variants.ASKED_WARPS] = self.options.num_warps
         metadata.update({key: found[key] for key in _COMPILED})
         if form == "ttir":
             metadata["tensordesc_meta"] = found["tensordesc_meta"]
             metadata["argument_tensors"] = found.get("argument_tensors", [])
             metadata["program_extents"] = found.get("program_extents", False)
-            metadata[programs.PROPOSAL] = found.get(programs.PROPOSAL, False)
+            metadata[persistent.PROPOSAL] = found.get(persistent.PROPOSAL, False)
         if found.get(splitting.PROPOSAL):
             metadata[splitting.PROPOSAL] = found[splitting.PROPOSAL]
         self.texts = {form: compiled.text(form) for form in forms}
@@ -306,9 +306,8 @@ def install(wanted):
         raise ImportError(f"triton_llopt needs Triton 3.6, not {triton.__version__}")
     if not _undo:
         _undo.extend([_wrap(_nvidia.CUDABackend), _wrap(_amd.HIPBackend), _wrap_key(), _wrap_launched()])
-        _undo.append(splitting.wrap(_changed, _current))
-        _undo.append(programs.wrap(_changed, _current))
-        _undo.append(argument_tensors.install(_kernels_make_descriptors))
+        _undo.append(variants.wrap((splitting.launcher, persistent.launcher), _changed, _current))
+        _undo.append(added_arguments.install(_kernels_make_descriptors))
     configuration = wanted
 
 

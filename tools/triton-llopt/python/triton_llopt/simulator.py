@@ -20,7 +20,7 @@ from triton.backends.nvidia.driver import ty_to_cpp
 from triton.runtime import driver as _driver
 
 from triton_llopt import _llopt
-from triton_llopt.argument_tensors import ArgumentTensors
+from triton_llopt.added_arguments import ArgumentTensors
 from triton_llopt.errors import SanitizerError, SanitizerWarning, SimulationError
 
 

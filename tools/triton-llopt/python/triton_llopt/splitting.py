@@ -10,23 +10,15 @@ The same choice is made between tensor copies and loads, for kernels with both: 
 rows of a tile that are outside of a matrix with fewer rows.
 """
 
-import functools
-import sys
-import warnings
 from dataclasses import replace
 
-import triton
-from triton.compiler import ASTSource, CompiledKernel
 from triton.runtime import driver
-from triton.runtime.errors import OutOfResources
 
-from triton_llopt import _llopt
-from triton_llopt.argument_tensors import ArgumentTensors
-from triton_llopt.errors import FallbackWarning, UnsupportedError
+from triton_llopt import _llopt, variants
+from triton_llopt.added_arguments import ArgumentTensors
 
-# The key of the figures in a kernel's metadata, and that of the number of warps that the launch asks for.
+# The key of the figures in a kernel's metadata.
 PROPOSAL = "split_proposal"
-ASKED_WARPS = "asked_warps"
 # The numbers of blocks among which launches choose.
 SIZES = (1, 2, 4, 8)
 
@@ -67,12 +59,6 @@ def _clusters(kernel):
     # The question has also set the memory that the kernel may have.
     room(kernel.function, kernel.metadata.shared, 1)
     return found
-
-
-def is_recorded():
-    """Whether the current stream of PyTorch, if there is one, records launches instead of running them."""
-    torch = sys.modules.get("torch")
-    return torch is not None and torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
 class Choice:
@@ -117,8 +103,7 @@ class Choice:
         blocks = self.proposal.blocks(programs, self.clusters, list(values)) if self.shares else 1
         copies = self.tensors is None or self.proposal.copies_keep_up(self.tensors.rows_outside(extents))
         if (blocks, copies) not in self.variants:
-            # A graph that records launches may not load code; the next launch can.
-            if is_recorded():
+            if variants.is_recorded():
                 return None
             self.variants[blocks, copies] = self.compiled(blocks, copies)
         self.chosen[key] = self.variants[blocks, copies]
@@ -126,74 +111,31 @@ class Choice:
 
     def compiled(self, blocks, copies):
         """The kernel for so many blocks, with or without copies, loaded; ``None`` if it cannot be had."""
-        try:
-            variant = self.compile(self.kernel, blocks, copies)
-            variant._init_handles()
-        except (UnsupportedError, OutOfResources) as error:
-            message = f"{blocks} blocks do not share the loop of kernel '{self.kernel.name}': {error}"
-            warnings.warn(message, FallbackWarning, stacklevel=2)
-            return None
-        return variant
+        otherwise = f"{blocks} blocks do not share the loop of kernel '{self.kernel.name}'"
+        return variants.loaded(lambda: self.compile(self.kernel, blocks, copies), otherwise)
 
 
-def _choice(kernel, compile, shares):
-    """The launcher that chooses, if there is a choice; otherwise the kernel's own. ``compile`` is ``None`` if llopt is
-    not in force."""
-    proposal = getattr(kernel.metadata, PROPOSAL, None)
-    is_fixed = kernel.metadata.launch_cooperative_grid if proposal else True
-    if is_fixed or compile is None or not isinstance(kernel.src, ASTSource):
-        return kernel._run
-    if not shares and not getattr(kernel.metadata, "argument_tensors", None):
-        return kernel._run
-    choice = Choice(kernel, proposal, compile, shares)
-    # A number of iterations that follows from a descriptor is not known here.
-    return kernel._run if None in choice.places else choice
-
-
-def asked_options(kernel):
-    """The options with which Triton compiled a kernel."""
-    options = kernel.metadata._asdict()
-    # A kernel with groups of warps is launched with more of them than were asked for.
-    options["num_warps"] = options.get(ASKED_WARPS) or options["num_warps"]
-    # They come from JSON, which has no tuples; the key of the cache has.
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
-
-
-def compiler(settings, configuration):
-    """The function that compiles a kernel for a number of blocks, with or without tensor copies; ``settings`` is a
-    context with another configuration than this one. ``None`` without one."""
-    if configuration is None:
-        return None
+def _compiler(settings, configuration):
+    """The function that compiles a kernel for a number of blocks, with or without tensor copies, and otherwise with
+    this configuration."""
     launched = configuration.launched()
 
     def compile(kernel, blocks, copies):
-        options = asked_options(kernel)
         of_copies = launched.tensor_copies if copies else "off"
         # Its own launches have no choice.
         again = launched.chooses_copies and blocks > 1
         form = replace(launched, split_k=blocks, tensor_copies=of_copies, chooses_copies=again)
-        with settings(lambda _: form):
-            return triton.compile(kernel.src, target=kernel.metadata.target, options=options)
+        return variants.compiled(kernel, settings, form)
 
     return compile
 
 
-def wrap(settings, current):
-    """Wraps the loading of kernels; ``current`` is the configuration in force. Returns what undoes it."""
-    load = CompiledKernel._init_handles
-
-    @functools.wraps(load)
-    def load_with_choice(self):
-        is_new = self.module is None
-        load(self)
-        if is_new:
-            configuration = current()
-            shares = configuration is not None and configuration.split_k == "auto"
-            self._run = _choice(self, compiler(settings, configuration), shares)
-
-    CompiledKernel._init_handles = load_with_choice
-
-    def undo():
-        CompiledKernel._init_handles = load
-
-    return undo
+def launcher(kernel, settings, configuration):
+    """The launcher that chooses, if there is a choice; otherwise the kernel's own."""
+    proposal = getattr(kernel.metadata, PROPOSAL, None)
+    shares = configuration.split_k == "auto"
+    if not proposal or not shares and not getattr(kernel.metadata, "argument_tensors", None):
+        return kernel._run
+    choice = Choice(kernel, proposal, _compiler(settings, configuration), shares)
+    # A number of iterations that follows from a descriptor is not known here.
+    return kernel._run if None in choice.places else choice

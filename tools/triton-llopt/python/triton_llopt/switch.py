@@ -210,6 +210,7 @@ def obey_environment():
         asked = lambda name: os.environ.get(f"TRITON_LLOPT_{name}", "0") not in ("", "0")  # noqa: E731
         given = lambda name: os.environ.get(f"TRITON_LLOPT_{name}") or None  # noqa: E731
         split_k = given("SPLIT_K")
+        programs = {None: None, "auto": "auto", "0": False}
         enable(
             source,
             fallback=asked("FALLBACK"),
@@ -218,5 +219,5 @@ def obey_environment():
             num_stages=given("NUM_STAGES"),
             tensor_copies=given("TENSOR_COPIES"),
             split_k=int(split_k) if split_k and split_k.isdecimal() else split_k,
-            persistent={None: None, "auto": "auto", "0": False, "": None}.get(given("PERSISTENT"), True),
+            persistent=programs.get(given("PERSISTENT"), True),
         )

@@ -5,17 +5,11 @@ whether several would be faster for large grids. Then its launcher is replaced b
 the kernel with ``persistent=True`` at the first launch of more programs than there are multiprocessors.
 """
 
-import functools
-import warnings
 from dataclasses import replace
 
-import triton
-from triton.compiler import ASTSource, CompiledKernel
 from triton.runtime import driver
-from triton.runtime.errors import OutOfResources
 
-from triton_llopt import splitting
-from triton_llopt.errors import FallbackWarning, UnsupportedError
+from triton_llopt import variants
 
 # The key in a kernel's metadata, and the compiler's options.
 PROPOSAL = "persistent_proposal"
@@ -45,8 +39,7 @@ class Choice:
         if programs <= self.multiprocessors:
             return None
         if not self.is_compiled:
-            # A graph that records launches may not load code; the next launch can.
-            if splitting.is_recorded():
+            if variants.is_recorded():
                 return None
             self.is_compiled = True
             self.variant = self.compiled()
@@ -54,46 +47,13 @@ class Choice:
 
     def compiled(self):
         """That kernel, loaded; ``None`` if it cannot be had."""
-        try:
-            variant = self.compile(self.kernel)
-            variant._init_handles()
-        except (UnsupportedError, OutOfResources) as error:
-            message = f"blocks of kernel '{self.kernel.name}' compute one program each: {error}"
-            warnings.warn(message, FallbackWarning, stacklevel=2)
-            return None
-        return variant
+        otherwise = f"blocks of kernel '{self.kernel.name}' compute one program each"
+        return variants.loaded(lambda: self.compile(self.kernel), otherwise)
 
 
-def _compiler(settings, configuration):
-    """The function that compiles a kernel with several programs for each block, and otherwise with this
-    configuration."""
+def launcher(kernel, settings, configuration):
+    """The launcher that chooses, if there is a choice; otherwise the kernel's own."""
+    if not getattr(kernel.metadata, PROPOSAL, False):
+        return kernel._run
     several = replace(configuration.launched(), persistent=True, split_k=1, chooses_copies=False)
-
-    def compile(kernel):
-        options = splitting.asked_options(kernel)
-        with settings(lambda _: several):
-            return triton.compile(kernel.src, target=kernel.metadata.target, options=options)
-
-    return compile
-
-
-def wrap(settings, current):
-    """Wraps the loading of kernels; ``settings`` is a context with another configuration than that in force, which is
-    ``current``. Returns what undoes it."""
-    load = CompiledKernel._init_handles
-
-    @functools.wraps(load)
-    def load_with_choice(self):
-        is_new = self.module is None
-        load(self)
-        is_proposed = getattr(self.metadata, PROPOSAL, False) and isinstance(self.src, ASTSource)
-        configuration = current()
-        if is_new and is_proposed and configuration is not None and not self.metadata.launch_cooperative_grid:
-            self._run = Choice(self, _compiler(settings, configuration))
-
-    CompiledKernel._init_handles = load_with_choice
-
-    def undo():
-        CompiledKernel._init_handles = load
-
-    return undo
+    return Choice(kernel, lambda kernel: variants.compiled(kernel, settings, several))
