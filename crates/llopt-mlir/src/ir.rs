@@ -25,4 +25,4 @@ pub use insertion::Insertion;
 pub use location::{LocationExt, LocationKind};
 pub use operation::{Effect, OperationExt, Walk, detached};
 pub use types::{FloatKind, Signedness, TensorParts, TypeExt, tensor_type_checked};
-pub use value::{Use, ValueExt};
+pub use value::{Use, ValueExt, key};

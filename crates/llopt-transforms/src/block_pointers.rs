@@ -14,7 +14,7 @@ use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::{arith, tt};
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, ValueExt, Walk};
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, ValueExt, Walk, key};
 use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{BlockRef, OperationRef, Value, ValueLike};
@@ -85,10 +85,6 @@ struct Rewriting<'c, 'a> {
     loops: Vec<OperationRef<'c, 'a>>,
     /// Ops that make pointers to tiles.
     made: Vec<OperationRef<'c, 'a>>,
-}
-
-fn key(value: Value<'_, '_>) -> usize {
-    value.to_raw().ptr as usize
 }
 
 /// Whether a value is a pointer to a tile.

@@ -29,7 +29,7 @@ use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::ttg::ConvertLayoutOp;
 use llopt_dialects::{amdg, arith, tt};
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, TypeExt, ValueExt, Walk};
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, TypeExt, ValueExt, Walk, key};
 use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
 use llopt_target::{Feature, Target};
@@ -258,10 +258,6 @@ struct Writer<'c, 'a> {
     written: HashMap<(usize, usize), Value<'c, 'a>>,
     /// Tensors of zeros among them, to which nothing is added.
     zeros: HashSet<usize>,
-}
-
-fn key(value: Value<'_, '_>) -> usize {
-    value.to_raw().ptr as usize
 }
 
 impl<'c: 'a, 'a> Writer<'c, 'a> {

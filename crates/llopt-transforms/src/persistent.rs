@@ -50,9 +50,7 @@ use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt;
 use llopt_dialects::ttng::TensormapCreateOp;
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{
-    AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, Walk, attr,
-};
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt, Walk, attr, key};
 use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_target::Target;
@@ -64,7 +62,7 @@ use crate::loops::builder::yield_values;
 use crate::loops::clone::Mapping;
 use crate::loops::view::{For, is_loop};
 use crate::pipelining::place;
-use crate::products::{is_product, operands};
+use crate::products::{is_product, operands, source_of};
 use choice::Choice;
 use launched::Launched;
 
@@ -212,13 +210,8 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
 
     /// Why a multiprocessor would have fewer blocks.
     fn is_alone(&self, block: Block) -> Result<(), String> {
-        let bytes = |value: Value<'c, 'a>| {
-            RankedTensor::of(value.r#type()).map_or(0, |tensor| {
-                let elements: i64 = tensor.shape().iter().product();
-                let bits = tensor.element().bit_width().unwrap_or(0);
-                elements.unsigned_abs() * u64::from(bits) / 8
-            })
-        };
+        let bytes =
+            |value: Value<'c, 'a>| RankedTensor::of(value.r#type()).map_or(0, RankedTensor::bytes);
         let sums: u64 = self.copying.carried().into_iter().map(bytes).sum();
         let loads = self.copying.operations().into_iter();
         let loads = loads.filter_map(tt::DescriptorLoadOp::of);
@@ -337,10 +330,6 @@ const ATTRIBUTES: &str = "arg_attrs";
 /// The loop is not where a loop over programs could be around it.
 const NOT_IN_FUNCTION: &str = "it is in a loop or a condition";
 
-fn key(value: Value<'_, '_>) -> usize {
-    value.to_raw().ptr as usize
-}
-
 /// Whether an operation has products directly in its body.
 fn has_products(of: OperationRef<'_, '_>) -> bool {
     let body = of.region_ref(0).and_then(RegionExt::entry);
@@ -376,14 +365,8 @@ fn factors_are_copied<'c: 'a, 'a>(of: For<'c, 'a>) -> bool {
     let factors = products
         .filter(|operation| is_product(*operation))
         .flat_map(operands);
-    let sources = factors.map(|factor| {
-        let mut source = factor;
-        while let Some(turn) = tt::TransOp::defining(source) {
-            source = turn.src();
-        }
-        source
-    });
-    let loads: Vec<OperationRef<'c, 'a>> = sources
+    let loads: Vec<OperationRef<'c, 'a>> = factors
+        .map(source_of)
         .filter_map(ValueExt::defining_op)
         .filter(|maker| maker.parent_op() == Some(of.operation()))
         .filter(|maker| {

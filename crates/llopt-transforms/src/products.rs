@@ -256,6 +256,15 @@ pub(crate) fn operands<'c, 'a>(operation: OperationRef<'c, 'a>) -> Vec<Value<'c,
         .collect()
 }
 
+/// The tensor of which an operand of a product is a transposition, or the operand itself.
+pub(crate) fn source_of<'c: 'a, 'a>(operand: Value<'c, 'a>) -> Value<'c, 'a> {
+    let mut source = operand;
+    while let Some(turn) = TransOp::defining(source) {
+        source = turn.src();
+    }
+    source
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

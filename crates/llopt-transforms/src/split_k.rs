@@ -46,9 +46,7 @@ use llopt_dialects::tables::module::{CLUSTER_SPLIT, NUM_CTAS};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::ttng::ClusterRankOp;
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{
-    AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, Walk, attr,
-};
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{BlockRef, OperationRef, Value, ValueLike};
@@ -256,11 +254,7 @@ fn share<'c: 'a, 'a>(
 
 /// Bytes of a tensor.
 fn bytes_of(value: Value<'_, '_>) -> u64 {
-    RankedTensor::of(value.r#type()).map_or(0, |tensor| {
-        let elements: i64 = tensor.shape().iter().product();
-        let bits = tensor.element().bit_width().unwrap_or(0);
-        elements.unsigned_abs() * u64::from(bits) / 8
-    })
+    RankedTensor::of(value.r#type()).map_or(0, RankedTensor::bytes)
 }
 
 /// Sets the bounds of a block's part of a loop. Answers the number of the first iteration.

@@ -64,7 +64,7 @@ use melior::ir::{OperationRef, Value};
 use crate::axis::AxisAnalysis;
 use crate::loops::view::{For, is_loop};
 use crate::pipelining::stores;
-use crate::products::{is_product, operands};
+use crate::products::{is_product, operands, source_of};
 use observed::Beyond;
 use reading::Reading;
 use tile::Tile;
@@ -156,11 +156,7 @@ fn factors<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<tt::LoadOp<'c, 'a>> {
     let products = of.operations().into_iter();
     for product in products.filter(|operation| is_product(*operation)) {
         for factor in operands(product) {
-            let mut source = factor;
-            while let Some(turn) = tt::TransOp::defining(source) {
-                source = turn.src();
-            }
-            let load = tt::LoadOp::defining(source);
+            let load = tt::LoadOp::defining(source_of(factor));
             let load = load.filter(|load| load.operation().parent_op() == Some(of.operation()));
             loads.extend(load.filter(|load| !loads.contains(load)));
         }

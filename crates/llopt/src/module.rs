@@ -189,9 +189,6 @@ pub(crate) fn load_through_descriptors(
     Ok(())
 }
 
-/// Stages of a pipeline that hides the latency of memory on most targets.
-const USUAL_STAGES: u32 = 3;
-
 /// Lets each block of a kernel compute several programs, where that is possible and faster.
 ///
 /// # Errors
@@ -213,7 +210,7 @@ pub(crate) fn loop_over_programs(
         warps: num_warps(module, options),
         stages: match options.num_stages {
             // The model will find how many it takes.
-            0 => USUAL_STAGES,
+            0 => Options::new(options.target).num_stages,
             stages => stages,
         },
     };

@@ -1,7 +1,7 @@
 //! Values that are kept in private memory, each register as soon as it is computed; [`crate::walk::emit_late`] gives
 //! the reason.
 
-use llopt_mlir::ir::ValueExt;
+use llopt_mlir::ir::{self, ValueExt};
 use llopt_plan::tensor::TensorType;
 use melior::ir::{OperationRef, Value};
 
@@ -9,7 +9,6 @@ use crate::llvm::emitter::{Emitter, V};
 use crate::values::storage;
 use crate::walk::function::FunctionLowering;
 use crate::walk::late::{Aside, key};
-use crate::walk::names;
 
 /// Private memory for the result of a gather, if it fills the registers on its own and only stores use it.
 pub(crate) fn place<'ctx>(
@@ -32,7 +31,7 @@ pub(crate) fn place<'ctx>(
         element,
         bytes,
     };
-    lowering.late.aside.insert(names::key(result), aside);
+    lowering.late.aside.insert(ir::key(result), aside);
     Some(aside)
 }
 
@@ -47,7 +46,7 @@ pub(crate) fn fetched<'ctx>(
     value: Value<'_, '_>,
     registers: &[usize],
 ) -> Vec<V<'ctx>> {
-    match lowering.late.aside.get(&names::key(value)) {
+    match lowering.late.aside.get(&ir::key(value)) {
         Some(aside) => registers
             .iter()
             .map(|register| {

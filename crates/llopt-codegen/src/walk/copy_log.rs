@@ -1,13 +1,14 @@
 //! The events of a function with counted copies: the events in each block, and the branches between blocks. When the
 //! function is complete, they determine how many instructions each wait may leave outstanding.
 
+use llopt_mlir::ir::key;
 use std::collections::HashMap;
 
 use inkwell::values::InstructionValue;
 use llopt_plan::copy_count::{Block, Edge, Event};
 use melior::ir::{BlockRef, Value};
 
-use crate::walk::names::{argument, block_key, key};
+use crate::walk::names::{argument, block_key};
 
 /// The events of a function with counted copies.
 #[derive(Default)]

@@ -32,7 +32,7 @@ use std::rc::Rc;
 use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts, Transfer};
 use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 use llopt_dialects::{tt, ttg};
-use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::ir::{self, OperationExt, ValueExt};
 use llopt_plan::gather::GatherPlan;
 use llopt_plan::late_operands::{self, disturbs};
 use llopt_plan::tensor::{TensorType, ValueType};
@@ -42,9 +42,9 @@ use crate::ops::elementwise::fp4;
 use crate::ops::memory::{global, local};
 use crate::targets::hooks::Scheduling;
 use crate::values::registers::Registers;
+use crate::walk::aside;
 use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
 use crate::walk::late::{Copied, Emitted, Places, key};
-use crate::walk::{aside, names};
 
 // The late operations.
 
@@ -248,7 +248,7 @@ pub(crate) fn operation_in_time(
     let copied = copy_threads(lowering);
     let mut before = Vec::new();
     for value in op.operand_values() {
-        if !lowering.late.aside.contains_key(&names::key(value)) {
+        if !lowering.late.aside.contains_key(&ir::key(value)) {
             before.extend(emit_slice(lowering, value, Emitted::Anew, None)?);
         }
     }

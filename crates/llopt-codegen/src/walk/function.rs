@@ -5,6 +5,7 @@
 //! imports, so this file knows no op. If a region is emitted in the middle of an op, as a reduction emits its
 //! combination, the function from an operation to its code ([`EmitOperation`]) is a field of the lowering.
 
+use llopt_mlir::ir::key;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -29,7 +30,6 @@ use crate::walk::copy_log::CopyLog;
 use crate::walk::decision::{Choice, Journal};
 use crate::walk::late::Late;
 use crate::walk::location::{LineTable, describe};
-use crate::walk::names::key;
 use crate::walk::workers::{KERNEL_BARRIER, Workers};
 
 /// The result of emitting one operation.

@@ -1,11 +1,6 @@
-//! Keys of values and blocks of the source during the emission of a function.
+//! Keys of blocks and arguments of the source during the emission of a function.
 
-use melior::ir::{BlockLike, BlockRef, Value, ValueLike};
-
-/// The key of a value.
-pub(crate) fn key(value: Value<'_, '_>) -> usize {
-    value.to_raw().ptr as usize
-}
+use melior::ir::{BlockLike, BlockRef, Value};
 
 /// The key of a block.
 pub(crate) fn block_key(block: BlockRef<'_, '_>) -> usize {

@@ -88,6 +88,13 @@ impl<'c> RankedTensor<'c> {
         self.0.element()
     }
 
+    /// Bytes of all elements, each at its number of bits; pointers and other elements without one have none.
+    pub fn bytes(self) -> u64 {
+        let elements: i64 = self.extents().iter().product();
+        let bits = self.element().bit_width().unwrap_or(0);
+        elements.unsigned_abs() * u64::from(bits) / 8
+    }
+
     /// Layout attribute.
     pub fn encoding(self) -> Option<Attribute<'c>> {
         self.0.encoding()

@@ -43,6 +43,11 @@ pub trait ValueExt<'c: 'a, 'a>: Copy {
     fn replace_uses_except(self, with: Value<'c, 'a>, except: &[OperationRef<'c, 'a>]);
 }
 
+/// What identifies a value as the key of a map: no other value that exists at the same time has it.
+pub fn key(value: Value<'_, '_>) -> usize {
+    value.to_raw().ptr as usize
+}
+
 struct Uses<'c: 'a, 'a> {
     next: MlirOpOperand,
     ir: PhantomData<OperationRef<'c, 'a>>,

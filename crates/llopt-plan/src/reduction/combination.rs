@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use llopt_dialects::{Op, arith};
-use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::ir::{OperationExt, ValueExt, key};
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockRef, OperationRef, RegionLike, RegionRef, Value, ValueLike};
@@ -190,9 +190,4 @@ fn may_be_fused(value: Value<'_, '_>) -> bool {
         Some(op) => Kind::of(op) == Kind::FloatProduct,
         None => false,
     }
-}
-
-/// What identifies a value.
-fn key(value: Value<'_, '_>) -> usize {
-    value.to_raw().ptr as usize
 }

@@ -10,7 +10,7 @@ use llopt_dialects::ttg::LocalAllocOp;
 use llopt_dialects::ttng::TMAStoreWaitOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::EffectKind;
-use llopt_mlir::ir::{AttributeExt, OperationExt};
+use llopt_mlir::ir::{AttributeExt, OperationExt, key};
 use llopt_plan::buffer::room;
 use llopt_plan::plans::Plans;
 use llopt_plan::scratch::{Readers, scratch};
@@ -57,10 +57,6 @@ pub(crate) struct FunctionBuffers<'c, 'a> {
     bulk_reads: BTreeSet<usize>,
     /// For each point, the points of the products for which it may wait.
     waited: Vec<Vec<usize>>,
-}
-
-fn key(value: Value<'_, '_>) -> usize {
-    value.to_raw().ptr as usize
 }
 
 impl<'c: 'a, 'a> FunctionBuffers<'c, 'a> {

@@ -10,7 +10,7 @@ use std::ops::Range;
 use llopt_dialects::arith::{AddIOp, CmpIOp, CmpIPredicate, ConstantOp, SelectOp};
 use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::ttg::MemDescIndexOp;
-use llopt_mlir::ir::{AttributeExt, OperationExt};
+use llopt_mlir::ir::{AttributeExt, OperationExt, key};
 use llopt_plan::buffer::room;
 use melior::ir::{OperationRef, Value, ValueLike};
 
@@ -29,14 +29,14 @@ impl Slots {
         for point in points {
             let number = slots.computed(point.operation);
             if let (Some(number), Some(result)) = (number, point.operation.result_value(0)) {
-                slots.known.insert(result.to_raw().ptr as usize, number);
+                slots.known.insert(key(result), number);
             }
         }
         slots
     }
 
     fn number(&self, value: Value<'_, '_>) -> Option<i64> {
-        self.known.get(&(value.to_raw().ptr as usize)).copied()
+        self.known.get(&key(value)).copied()
     }
 
     /// The number that an op computes: what counts the buffers of a ring.

@@ -19,7 +19,7 @@ use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
 use llopt_dialects::tt::{DotOp, TransOp};
 use llopt_dialects::ttg::{self, LocalAllocOp, LocalLoadOp, LocalStoreOp, MemDescTransOp};
 use llopt_dialects::ttng::WarpGroupDotOp;
-use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::ir::{OperationExt, ValueExt, key};
 use melior::ir::{Attribute, BlockLike, OperationRef, Value, ValueLike};
 
 fn encoding_of(buffer: Value<'_, '_>) -> Option<Encoding> {
@@ -58,10 +58,6 @@ pub(super) fn handed_on(operation: OperationRef<'_, '_>) -> Option<Encoding> {
 /// Whether an op can give a tensor in memory another name, so that its label may be a buffer's whatever it is.
 pub(super) fn renames(operation: OperationRef<'_, '_>) -> bool {
     TransOp::of(operation).is_some()
-}
-
-fn key(value: Value<'_, '_>) -> usize {
-    value.to_raw().ptr as usize
 }
 
 /// The buffers in which tensors are.

@@ -277,7 +277,7 @@ impl Costs {
         }
         let Some(address) = AddPtrOp::of(operation) else {
             let each = elementwise::instructions_on(operation, self.target);
-            return each * self.arithmetic((operation, layout, facts), bits);
+            return each * self.arithmetic(operation, layout, facts, bits);
         };
         // Accesses by offsets from a base pointer add it themselves.
         let is_base = address.ptr().defining_op().is_some_and(is_cheap);
@@ -287,13 +287,15 @@ impl Costs {
         // One instruction widens an offset, multiplies it by the element's size, and adds it.
         let offset = RankedTensor::of(address.offset().r#type());
         let bits = offset.map_or(bits, element_bits);
-        self.arithmetic((operation, layout, facts), bits)
+        self.arithmetic(operation, layout, facts, bits)
     }
 
     /// The cost of one instruction for each element of an op's result.
     fn arithmetic<'c: 'a, 'a>(
         &self,
-        (operation, layout, facts): (OperationRef<'c, 'a>, &LinearLayout, &Facts<'c, 'a>),
+        operation: OperationRef<'c, 'a>,
+        layout: &LinearLayout,
+        facts: &Facts<'c, 'a>,
         bits: u32,
     ) -> f32 {
         let costs = &self.machine().costs;

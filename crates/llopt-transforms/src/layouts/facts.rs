@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use melior::ir::{OperationRef, Value, ValueLike};
+use llopt_mlir::ir::key;
+use melior::ir::{OperationRef, Value};
 
 use crate::axis::{AxisAnalysis, AxisFacts};
 
@@ -10,10 +11,6 @@ use crate::axis::{AxisAnalysis, AxisFacts};
 pub(super) struct Facts<'c, 'a> {
     analysis: AxisAnalysis,
     originals: HashMap<usize, Value<'c, 'a>>,
-}
-
-fn key(value: Value<'_, '_>) -> usize {
-    value.to_raw().ptr as usize
 }
 
 impl<'c: 'a, 'a> Facts<'c, 'a> {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::DescriptorReduceOp;
-use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::ir::{OperationExt, ValueExt, key};
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::catalog::{Catalog, LayoutId, RelationId, ShapeId};
@@ -112,10 +112,6 @@ pub(super) struct Graph<'c, 'a> {
     node_of: HashMap<usize, usize>,
     /// Ops without a relation between their layouts, which keep the layouts of their operands.
     fixed: HashMap<usize, Vec<Option<Encoding>>>,
-}
-
-fn key(value: Value<'_, '_>) -> usize {
-    value.to_raw().ptr as usize
 }
 
 fn is_tensor(value: Value<'_, '_>) -> bool {

@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::ir::{OperationExt, ValueExt, key};
 use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
 use rustc_hash::FxHashMap;
 
@@ -126,7 +126,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             return Some((0, 0));
         };
         let operation = value.defining_op()?;
-        let key = (value.to_raw().ptr as usize, wanted);
+        let key = (key(value), wanted);
         if let Some(&known) = self.anew.borrow().get(&key) {
             return known.filter(|(_, operations)| *operations <= most);
         }
@@ -202,7 +202,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         let before = (self.operations.len(), self.cost);
         let with_conversion = before.1.saturating_add(converted);
         let most = with_conversion.min(limit);
-        let key = (value.to_raw().ptr as usize, wanted);
+        let key = (key(value), wanted);
         let is_known = self.too_dear.get(&key);
         if is_known.is_none_or(|too_little| most - before.1 > *too_little) {
             if self.compute(engine, labels, value, wanted, most) {
@@ -290,15 +290,15 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
             let block = operation.parent_block()?;
             let copy = block.insert_operation_after(*operation, operation.clone_op());
             for (index, operand) in operation.operand_values().enumerate() {
-                if let Some(&replacement) = copies.get(&(operand.to_raw().ptr as usize)) {
+                if let Some(&replacement) = copies.get(&key(operand)) {
                     copy.set_operand_value(index, replacement);
                 }
             }
             for (old, new) in operation.result_values().zip(copy.result_values()) {
-                copies.insert(old.to_raw().ptr as usize, new);
+                copies.insert(key(old), new);
                 copied.push((new, old));
             }
         }
-        copies.get(&(value.to_raw().ptr as usize)).copied()
+        copies.get(&key(value)).copied()
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{GetProgramIdOp, MakeRangeOp, ReduceOp, ReduceReturnOp, SplatOp};
 use llopt_mlir::dialect::Trait;
-use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, TypeExt, ValueExt};
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, key};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Block, BlockRef, OperationRef, Region, RegionLike, Type, Value, ValueLike};
@@ -177,10 +177,6 @@ impl<'c: 'a, 'a> Choice<'c, 'a> {
             None => spread(rewriter, launched, self.condition),
         }
     }
-}
-
-fn key(value: Value<'_, '_>) -> usize {
-    value.to_raw().ptr as usize
 }
 
 /// As many numbers of a type as conditions are computed at a time.

@@ -20,7 +20,7 @@ use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::{tt, ttng};
 use llopt_mlir::dialect::Trait;
-use llopt_mlir::ir::{BlockExt, OperationExt, ValueExt};
+use llopt_mlir::ir::{BlockExt, OperationExt, ValueExt, key};
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use super::exact::{Exact, Variable};
@@ -47,7 +47,7 @@ pub(super) fn are_unseen<'c: 'a, 'a>(
     let mut seen = HashSet::new();
     let mut left: Vec<Part<'c, 'a>> = vec![(value, beyond.dim, beyond.first.clone())];
     while let Some((value, dim, first)) = left.pop() {
-        if !seen.insert((value.to_raw().ptr as usize, dim, first.clone())) {
+        if !seen.insert((key(value), dim, first.clone())) {
             continue;
         }
         for of in value.uses().collect::<Vec<_>>() {

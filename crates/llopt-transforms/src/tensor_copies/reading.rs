@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use llopt_dialects::arith::{self, CmpIOp, CmpIPredicate, ConstantOp};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::{tt, ttng};
-use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
+use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt, key};
 use melior::ir::{Value, ValueLike};
 
 use super::conditions::{Conditions, MOST, TOO_LARGE};
@@ -54,10 +54,6 @@ pub(super) struct Reading<'c, 'a> {
     /// Carried values that are being read.
     entered: Vec<usize>,
     pub(super) conditions: Conditions,
-}
-
-fn key(value: Value<'_, '_>) -> usize {
-    value.to_raw().ptr as usize
 }
 
 fn or_too_large(sum: Option<Exact>) -> Read {

@@ -73,28 +73,29 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
         if let Some(of) = with_copies {
             drop_pointers(&mut rewriter, of);
         }
+        let mut last = choice;
         for (tile, descriptor) in self.stores {
-            self.write_store(&mut rewriter, condition, tile, *descriptor);
+            if let Some(store) = tt::StoreOp::of(tile.access) {
+                last = self.write_store(&mut rewriter, condition, tile, store, *descriptor);
+            }
         }
-        // What only one of the two loops uses is computed only for it.
-        let mut before = choice.operation().previous_op();
+        // What only one side of a choice uses is computed only for it.
+        let mut before = last.operation().previous_op();
         while let Some(operation) = before {
             before = operation.previous_op();
             sink_into_branch(operation);
         }
     }
 
-    /// Writes the store of a tile by a copy and the store as it was, and the choice between them.
+    /// Writes the store of a tile by a copy and the store as it was, and the choice between them, which it answers.
     fn write_store(
         &self,
         rewriter: &mut Rewriter<'c, 'a>,
         condition: Value<'c, 'a>,
         tile: &Tile<'c, 'a>,
+        store: tt::StoreOp<'c, 'a>,
         descriptor: Value<'c, 'a>,
-    ) {
-        let Some(store) = tt::StoreOp::of(tile.access) else {
-            return;
-        };
+    ) -> If<'c, 'a> {
         let location = tile.access.loc();
         rewriter.set_before(tile.access);
         let choice = If::between(
@@ -115,11 +116,7 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
             },
         );
         tile.access.erase();
-        let mut before = choice.operation().previous_op();
-        while let Some(operation) = before.filter(|of| *of != self.of.operation()) {
-            before = operation.previous_op();
-            sink_into_branch(operation);
-        }
+        choice
     }
 
     fn writer<'r>(&'r self, rewriter: &'r mut Rewriter<'c, 'a>) -> Writer<'r, 'c, 'a> {

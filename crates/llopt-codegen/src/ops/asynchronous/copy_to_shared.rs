@@ -123,10 +123,8 @@ fn copy_pointers<'ctx>(
             None => copy_by_warps(lowering, copies, &pieces, caching, nothing, from),
         }
     } else {
-        {
-            let block = operation.attr(CACHED_BLOCK).and_then(AttributeExt::as_int);
-            copy_by_lanes(lowering, &pieces, &pointers, masks.as_ref(), acts, block)
-        }
+        let block = operation.attr(CACHED_BLOCK).and_then(AttributeExt::as_int);
+        copy_by_lanes(lowering, &pieces, &pointers, masks.as_ref(), acts, block)
     };
     if let Some(instructions) = copied {
         local::record_shared(

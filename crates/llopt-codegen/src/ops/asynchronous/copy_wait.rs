@@ -6,6 +6,7 @@
 
 use inkwell::values::InstructionValue;
 use llopt_dialects::{amdg, ttg};
+use llopt_mlir::ir::key;
 use llopt_plan::copy_count::{Event, NOTHING, allowed_at_waits};
 use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
@@ -13,7 +14,6 @@ use melior::ir::operation::OperationLike;
 use crate::targets::hooks::WarpCopies;
 use crate::walk::copy_log::Wait;
 use crate::walk::function::{FunctionLowering, Lowered, result};
-use crate::walk::names::key;
 
 /// Records a copy that was emitted as so many asynchronous instructions.
 pub(crate) fn copied(

@@ -37,6 +37,17 @@ pub(crate) struct View<'ctx> {
     pub(crate) max_bits: u32,
 }
 
+impl View<'_> {
+    /// What the choice of accesses depends on.
+    fn buffer(&self) -> Buffer<'_> {
+        Buffer {
+            layout: &self.layout,
+            element: self.element,
+            max_bits: self.max_bits,
+        }
+    }
+}
+
 /// `ttg.local_alloc`.
 pub(crate) fn alloc(
     lowering: &mut FunctionLowering<'_, '_>,
@@ -188,13 +199,8 @@ fn store_to_buffer(
     let tensor = lowering.tensor_of(op, source)?;
     let view = view(lowering, op, buffer)?;
     let values = lowering.registers(source);
-    let buffer = Buffer {
-        layout: &view.layout,
-        element: view.element,
-        max_bits: view.max_bits,
-    };
     let (blocks, target) = (lowering.program.num_ctas, lowering.hooks().target());
-    let access = shared_access::store(&tensor, &buffer, None, blocks, target)
+    let access = shared_access::store(&tensor, &view.buffer(), None, blocks, target)
         .map_err(|reason| lowering.unsupported(op, Some(reason)))?;
     record_shared(lowering, op, Access::Store, &view, &access);
     store_where_acting(lowering, op, &tensor, &access, &view, &values)
@@ -264,13 +270,8 @@ pub(crate) fn find_access<'ctx>(
     access: Access,
     kind: Option<InstructionKind>,
 ) -> Lowered<SharedAccess> {
-    let buffer = Buffer {
-        layout: &view.layout,
-        element: view.element,
-        max_bits: view.max_bits,
-    };
     let (blocks, target) = (lowering.program.num_ctas, lowering.hooks().target());
-    shared_access::access(tensor, &buffer, access, kind, blocks, target)
+    shared_access::access(tensor, &view.buffer(), access, kind, blocks, target)
         .map_err(|reason| lowering.unsupported(op, Some(reason)))
 }
 
