@@ -204,7 +204,7 @@ fn rewrite_loop<'c: 'a, 'a>(
     let is_rare = require_whole(&tiles, &mut reading)?;
     let stored_tiles = match maker {
         Maker::Kernel => Vec::new(),
-        Maker::Launcher => storing::tiles(function, of, &mut reading, &facts),
+        Maker::Launcher => storing::tiles(function, of, &stored, &mut reading, &facts),
     };
     let conditions = reading.conditions.all().count();
     // A parameter is added after all else is known to be possible.

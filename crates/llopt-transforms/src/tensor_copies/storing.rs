@@ -14,14 +14,17 @@ use crate::loops::view::For;
 use crate::pipelining::stores;
 
 /// The stores of tiles after a loop in the same block, with the tensor of each. Their conditions are added to those of
-/// the loop; others remain as they are, and so do those to memory from which the function loads.
+/// the loop; others remain as they are. So do those to memory from which the function loads or to which it has other
+/// stores, since the program does not order a copy with them.
 pub(super) fn tiles<'c: 'a, 'a>(
     function: OperationRef<'c, 'a>,
     of: For<'c, 'a>,
+    stored: &[Option<Value<'c, 'a>>],
     reading: &mut Reading<'c, 'a>,
     facts: &AxisAnalysis,
 ) -> Vec<(Tile<'c, 'a>, ArgumentTensor)> {
     let loaded = loaded_from(function);
+    let stored: Vec<_> = stored.iter().map(|of| of.map(parameter::base_of)).collect();
     let mut found = Vec::new();
     let mut next = of.operation().next_op();
     while let Some(operation) = next {
@@ -30,7 +33,10 @@ pub(super) fn tiles<'c: 'a, 'a>(
             continue;
         };
         let is_tile = RankedTensor::of(store.value().r#type()).is_some_and(|of| of.rank() > 1);
-        if !is_tile || stores::may_meet(stores::parameter(store.ptr()), &loaded) {
+        let memory = stores::parameter(store.ptr());
+        let meeting = stored.iter().filter(|of| stores::may_meet(memory, &[**of]));
+        // It meets itself.
+        if !is_tile || stores::may_meet(memory, &loaded) || meeting.count() > 1 {
             continue;
         }
         let before = reading.conditions.clone();
