@@ -6,8 +6,8 @@
 // RUN: llopt explain %s --target cuda:90 --num-stages 0 | FileCheck %s --check-prefix=AUTO
 // RUN: llopt explain %s --target cuda:90 --json | FileCheck %s --check-prefix=JSON
 
-// The first loop copies both factors; the second knows where to load from only when it has loaded.
-// CHECK: Loop ({{.*}}:59:14) is pipelined in 4 stages: 2 copies and 0 loads through registers, 4 buffers for each, 65536 bytes; 1 products run on into the next iteration.
+// The first loop copies both factors; so does the second, which loads where to load from an iteration earlier.
+// CHECK: Loop ({{.*}}:57:14) is pipelined in 4 stages: 2 copies and 0 loads through registers, 4 buffers for each, 65536 bytes; 1 products run on into the next iteration.
 // CHECK-NEXT: interval {{[0-9]+}} cycles, at least {{[0-9]+}} for {{.*}}; {{[0-9]+}} stages hide the latency of its loads
 // CHECK-NEXT: predicted an iteration takes about {{[0-9]+}} cycles, the share of each of {{[0-9]+}} resident blocks: matrix units {{[0-9]+}}, issue {{[0-9]+}}, transfers {{[0-9]+}}
 // CHECK-NEXT: partitions none, though the program asks for them: a factor is loaded by pointers, by many threads
@@ -15,18 +15,18 @@
 // CHECK-NEXT: cycle 0 stage 0: tt.load keeps global memory busy for 128 cycles
 // CHECK: cycle 128 stage 0: tt.load keeps global memory busy for 128 cycles
 // CHECK-NEXT: cycle {{[0-9]+}} stage 3: ttng.warp_group_dot keeps matrix units busy for 128 cycles
-// CHECK-NEXT: Loop ({{.*}}:71:15) is pipelined in 7 stages (4 are asked for, and more cost nothing): 1 copies
-// CHECK: stays the load ({{.*}}:76:12): where it loads from is loaded in the loop
-// ONE: Loop ({{.*}}:59:14) is not pipelined: num_stages is 1.
+// CHECK-NEXT: Loop ({{.*}}:69:15) is pipelined in 4 stages: 1 copies and 1 loads through registers held for an iteration
+// CHECK-NEXT: addresses depend on 1 loads, which run ahead of the loads that need them
+// ONE: Loop ({{.*}}:57:14) is not pipelined: num_stages is 1.
 // AMD-NOT: predicted
-// AMD: Loop ({{.*}}:59:14) is pipelined in 3 stages (2 are asked for, and more cost nothing): 0 copies and 2 loads through registers, 1 buffers for each, 16384 bytes; 0 products
+// AMD: Loop ({{.*}}:57:14) is pipelined in 3 stages (2 are asked for, and more cost nothing): 0 copies and 2 loads through registers, 1 buffers for each, 16384 bytes; 0 products
 // AMD-NEXT: registers the loads of two iterations are outstanding, in registers that change places: 2 iterations are unrolled to one
 // AMD: partitions none, though the program asks for them: hip:gfx942 has no copies that arrive at barriers
 // The schedule asks for as many stages as there are then.
 // AUTO: Loop ({{.*}}) is pipelined in [[STAGES:[0-9]+]] stages
 // AUTO: [[STAGES]] stages hide the latency
 // JSON: "loops": [
-// JSON: "location": "{{.*}}:59:14"
+// JSON: "location": "{{.*}}:57:14"
 // JSON: "stages": 4
 // JSON: "units": [
 // JSON: "op": "tt.load"
@@ -38,8 +38,6 @@
 // JSON: "terms": [
 // JSON: "matrix units"
 // JSON: "shares": [
-// JSON: "late": [
-// JSON: "reason": "where it loads from is loaded in the loop"
 module {
   tt.func public @products(%from: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %indices: !tt.ptr<i32>, %other: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %to: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32) {
     %c0 = arith.constant 0 : i32

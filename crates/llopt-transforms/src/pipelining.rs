@@ -35,13 +35,14 @@
 //! model predicts a benefit (`price`), and for loops inside a loop over tiles: the copies of the next tile then
 //! overlap with the work on this one's result.
 //!
+//! Loads that addresses depend on go ahead of the loads that they feed (`indirect`).
+//!
 //! Loads of loops without products are one iteration ahead, in registers (`streams`).
 //!
 //! # Loops that stay as they are
 //!
 //! A loop is not changed if there is no benefit or if the change could be incorrect, and its account gives the
-//! reason: no product, loops inside, loads whose addresses are loaded or depend on operations that cannot be executed
-//! ahead, stores to the loaded memory (judged by the parameter that both addresses come from), too little shared
+//! reason: no product, loops inside, loads whose addresses depend on operations that cannot be executed ahead, stores to the loaded memory (judged by the parameter that both addresses come from), too little shared
 //! memory.
 //!
 //! # The number of stages
@@ -61,6 +62,7 @@ mod design;
 mod division;
 mod graph;
 mod guard;
+mod indirect;
 mod last_iterations;
 mod late_waits;
 mod live_registers;
@@ -216,6 +218,7 @@ fn pipeline_loop<'c: 'a, 'a>(
     if asked == 1 {
         return Err(format!("num_stages is {asked}"));
     }
+    let of = indirect::feed_ahead(of);
     let overlaps = overlap::issue_early(of, warps, plans);
     late_waits::defer(&mut Rewriter::new(of.operation().ctx()), of);
     let facts = AxisAnalysis::of(module);
@@ -223,7 +226,7 @@ fn pipeline_loop<'c: 'a, 'a>(
         overlaps,
         ..Candidate::of(of, warps, &facts, plans, account)?
     };
-    let scheduled = graph::schedule(of, &candidate.loads, plans, warps);
+    let scheduled = graph::schedule(of, &candidate.loads, &candidate.feeders, plans, warps);
     let wanted = match asked {
         0 => scheduled.stages.max(2),
         _ => asked,

@@ -59,6 +59,8 @@ pub struct Stages {
     pub copies: u32,
     /// Loads that go through registers.
     pub through_registers: u32,
+    /// Loads that the addresses of these and of the copies depend on, which come before them.
+    pub feeders: u32,
     /// Whether these are held in registers beside what was loaded before, which is stored meanwhile.
     pub held: bool,
     /// Products that are outstanding at the end of an iteration.
@@ -144,6 +146,7 @@ impl From<LoopAccount> for LoopSchedule {
                 bytes: pipelined.bytes,
                 copies: pipelined.copies,
                 through_registers: pipelined.through_registers,
+                feeders: pipelined.feeders,
                 held: pipelined.held,
                 running_products: pipelined.running,
                 unrolled: pipelined.unrolled,

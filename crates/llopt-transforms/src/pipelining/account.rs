@@ -47,6 +47,8 @@ pub struct Pipelined {
     pub copies: u32,
     /// Loads that go through registers.
     pub through_registers: u32,
+    /// Loads that the addresses of these and of the copies depend on.
+    pub feeders: u32,
     /// Whether these are held in registers beside what was loaded before, which is stored meanwhile.
     pub held: bool,
     /// Products that run on into the next iteration.
@@ -82,6 +84,7 @@ impl Pipelined {
             bytes: 0,
             copies: 0,
             through_registers: 0,
+            feeders: 0,
             held: false,
             running: 0,
             unrolled: 1,

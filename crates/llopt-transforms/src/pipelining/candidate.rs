@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use llopt_dialects::tables::types::{Pointer, element_or_self};
+use llopt_dialects::tt::LoadOp;
 use llopt_mlir::ir::{OperationExt, attr};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
@@ -17,7 +18,7 @@ use super::rewrite::rewrite;
 use super::running::{Running, running};
 use super::slice::Slice;
 use super::stores::{may_meet, parameter, stored_to};
-use super::{depth, last_iterations, overlap, ring};
+use super::{depth, indirect, last_iterations, overlap, ring};
 use crate::allocation::FunctionBuffers;
 use crate::axis::AxisAnalysis;
 use crate::loops::unroll::{FACTOR, STAGES};
@@ -36,6 +37,8 @@ pub(super) struct Candidate<'c, 'a> {
     pub(super) of: For<'c, 'a>,
     /// The loads; at least one.
     pub(super) loads: Vec<Load<'c, 'a>>,
+    /// Loads that the addresses of these depend on.
+    pub(super) feeders: Vec<OperationRef<'c, 'a>>,
     /// Products that can run on into the next iteration.
     pub(super) running: Vec<Running<'c, 'a>>,
     /// The kernel's warps.
@@ -64,10 +67,16 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             return Err("its products are in branches".to_owned());
         }
         let stored = stored_to(of.operation());
+        let may_feed = |load| {
+            let stored = stored.as_ref();
+            stored.is_ok_and(|stored| indirect::may_feed(load, stored))
+        };
         let mut chosen: Vec<Load> = Vec::new();
+        let mut feeders: Vec<OperationRef> = Vec::new();
         for operation in loads::of_products(of, &products) {
             let load = Load::of(of, operation, facts, plans).and_then(|load| {
-                Slice::of(of, load.needs(), &[])?;
+                let needed = Slice::through(of, load.needs(), &[], may_feed)?;
+                feeders.extend(needed.loads().map(LoadOp::operation));
                 match &stored {
                     Err(reason) => Err(reason.clone()),
                     Ok(roots) if may_meet(parameter(load.address()), roots) => {
@@ -81,6 +90,14 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
                 Err(reason) => account.left.push((place(operation), reason)),
             }
         }
+        let (chosen_feeders, mut chosen): (Vec<Load>, Vec<Load>) = chosen
+            .into_iter()
+            .partition(|load| feeders.contains(&load.operation()));
+        let reason = "the addresses of other loads depend on it";
+        let of_feeders = chosen_feeders.iter();
+        account
+            .left
+            .extend(of_feeders.map(|load| (place(load.operation()), reason.to_owned())));
         if chosen.is_empty() {
             return Err(NONE.to_owned());
         }
@@ -104,6 +121,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             running: running(of, &chosen, &products),
             of,
             loads: chosen,
+            feeders,
             warps,
             overlaps: false,
             passing,
@@ -197,6 +215,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             held,
             of,
             loads: self.loads,
+            feeders: self.feeders,
             running: self.running,
             stages: depth.stages as usize,
             early: depth.early,
@@ -211,6 +230,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             bytes: per_slot * u64::from(slots),
             copies,
             through_registers: design.loads.len() as u32 - copies,
+            feeders: design.feeders.len() as u32,
             held,
             running: design.running.len() as u32,
             unrolled: if depth.outstanding { HALVES } else { 1 },

@@ -1,5 +1,7 @@
 //! The design of a pipelined loop, decided before anything is changed.
 
+use melior::ir::OperationRef;
+
 use super::loads::Load;
 use super::running::Running;
 use crate::loops::pipeline::End;
@@ -10,6 +12,8 @@ pub(super) struct Design<'c, 'a> {
     pub(super) of: For<'c, 'a>,
     /// The loads that are issued earlier.
     pub(super) loads: Vec<Load<'c, 'a>>,
+    /// Loads that the addresses of these depend on ([`super::indirect`]).
+    pub(super) feeders: Vec<OperationRef<'c, 'a>>,
     /// Products that run on into the next iteration.
     pub(super) running: Vec<Running<'c, 'a>>,
     /// Stages; loads are in the first and everything else in the last.

@@ -1,19 +1,19 @@
 //! The schedule graph of a loop: the pipes that its operations keep busy, and for how long.
 //!
 //! Each operation of the body is a unit. A load occupies the path from the shared cache, and its result is available
-//! after the latency of memory; a product occupies the matrix units, for the cycles of the fastest instruction for
+//! after the latency of memory, as is that of a load that an address depends on; a product occupies the matrix units, for the cycles of the fastest instruction for
 //! its elements; every other operation is instructions of threads, one for each register of its result, or of its
 //! operand if it reduces, and none if registers are only renamed. Special functions have a pipe of their own. Carried
 //! values are needed one iteration later. It is assumed that a block has its multiprocessor for itself.
 
 use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::math;
-use llopt_dialects::tables::types::{MemDesc, RankedTensor};
+use llopt_dialects::tables::types::{MemDesc, RankedTensor, element_or_self};
 use llopt_dialects::tt::{
     BroadcastOp, DotOp, DotScaledOp, ExpandDimsOp, ReduceOp, ReshapeOp, SplatOp, TransOp,
 };
 use llopt_dialects::ttng::WarpGroupDotOp;
-use llopt_mlir::ir::{OperationExt, Walk};
+use llopt_mlir::ir::{OperationExt, TypeExt, Walk};
 use llopt_plan::plans::Plans;
 use llopt_plan::product::scaled_element;
 use llopt_plan::schedule::{Graph, Pipe, Schedule, Unit};
@@ -56,10 +56,12 @@ impl Scheduled {
     }
 }
 
-/// Schedules a loop with loads that may be issued earlier, for blocks of so many warps.
+/// Schedules a loop with loads that may be issued earlier, and loads that their addresses depend on, for blocks of so many
+/// warps.
 pub(super) fn schedule<'c: 'a, 'a>(
     of: For<'c, 'a>,
     loads: &[Load<'c, 'a>],
+    feeders: &[OperationRef<'c, 'a>],
     plans: &Plans,
     warps: u32,
 ) -> Scheduled {
@@ -68,9 +70,12 @@ pub(super) fn schedule<'c: 'a, 'a>(
     let mut graph = Graph::default();
     for &operation in &operations {
         let load = loads.iter().find(|load| load.operation() == operation);
-        let (pipe, occupancy, latency) = match (load, cycles(operation, plans)) {
-            (Some(load), _) => {
-                let bytes = load.bytes.div_ceil(u64::from(memory.shared_cache_bytes));
+        let feeder = feeders.iter().find(|feeder| **feeder == operation);
+        let feeder = feeder.map(|feeder| bytes_of_results(*feeder));
+        let bytes = load.map(|load| load.bytes).or(feeder);
+        let (pipe, occupancy, latency) = match (bytes, cycles(operation, plans)) {
+            (Some(bytes), _) => {
+                let bytes = bytes.div_ceil(u64::from(memory.shared_cache_bytes));
                 let busy = u32::try_from(bytes).unwrap_or(u32::MAX / 4);
                 (Pipe::Global, busy, busy + memory.latency)
             }
@@ -151,6 +156,17 @@ pub(super) fn schedule<'c: 'a, 'a>(
         matrix,
         threads,
     }
+}
+
+/// Bytes of the results of a load.
+fn bytes_of_results(load: OperationRef<'_, '_>) -> u64 {
+    let bytes = load.result_values().map(|result| {
+        let r#type = result.r#type();
+        let element = element_or_self(r#type).bit_width().unwrap_or(u64::BITS);
+        let count = RankedTensor::of(r#type).map_or(1, |tensor| tensor.shape().iter().product());
+        (u64::from(element) * i64::unsigned_abs(count)).div_ceil(8)
+    });
+    bytes.sum()
 }
 
 /// Instructions of each thread, about.

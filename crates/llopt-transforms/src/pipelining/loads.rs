@@ -117,6 +117,18 @@ pub(super) fn of_products<'c: 'a, 'a>(
         .collect()
 }
 
+/// The operands of a load of [`of_products`] that determine what it loads.
+pub(super) fn address_operands<'c: 'a, 'a>(load: OperationRef<'c, 'a>) -> Vec<Value<'c, 'a>> {
+    let copy = LocalAllocOp::of(load).and_then(|buffer| {
+        let mut users = buffer.result().users();
+        users.find_map(AsyncTMACopyGlobalToLocalOp::of)
+    });
+    match copy {
+        Some(copy) => copy.coord().into_iter().chain([copy.desc()]).collect(),
+        None => load.operand_values().collect(),
+    }
+}
+
 /// The bytes of the aligned blocks that a copy should bring into the cache, if each iteration reads `run` bytes of
 /// rows that the next one goes on with.
 ///

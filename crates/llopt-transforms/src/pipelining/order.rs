@@ -1,6 +1,6 @@
 //! The order and the stages of a pipelined body that contains copies, waits and reads.
 //!
-//! From the first to the last place: loads of registers; waits, and reads of what they waited for; copies that come
+//! From the first to the last place: loads that addresses depend on; loads of registers; waits, and reads of what they waited for; copies that come
 //! before products; products and all other operations; and the remaining operations that run ahead. Waits and reads
 //! have a place of their own if something else can be issued while the first product waits for the data: copies, or
 //! the product of the iteration before.
@@ -26,6 +26,7 @@
 //! H100 that is a quarter less for an iteration of fp8 products. It takes longer to load two iterations in turns into different
 //! registers (registers spill), or, where registers do not suffice for both, to load behind the stores into the same ones.
 
+use llopt_dialects::tt::LoadOp;
 use llopt_dialects::ttg::{AsyncWaitOp, LocalStoreOp};
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
@@ -85,9 +86,15 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
     ) -> Option<Vec<Staged<'c, 'a>>> {
         let (of, last) = (design.of, design.stages - 1);
         let users = [&self.ahead[..], &self.first[..]].concat();
-        let mut slice = Slice::of(of, operands_of(&users), &users).ok()?;
+        let needs = |operations: &[OperationRef<'c, 'a>]| {
+            let is_feeder = |load: LoadOp<'c, 'a>| design.feeders.contains(&load.operation());
+            Slice::through(of, operands_of(operations), &users, is_feeder).ok()
+        };
+        let mut slice = needs(&users)?;
         slice.split(of, rewriter, &users);
-        let before = Slice::of(of, operands_of(&self.first), &users).ok()?;
+        let before = needs(&self.first)?;
+        let mut fed = needs(&design.feeders)?;
+        fed.include(of, &design.feeders);
         // Stores of loaded registers always come after the products: they wait for loads.
         let copies: Vec<OperationRef> = self
             .ahead
@@ -102,8 +109,8 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
             .copied()
             .filter(|operation| design.outstanding && LocalStoreOp::of(*operation).is_some())
             .collect();
-        let stored = Slice::of(of, operands_of(&outstanding), &users).ok()?;
-        let copied = Slice::of(of, operands_of(&copies), &users).ok()?;
+        let stored = needs(&outstanding)?;
+        let copied = needs(&copies)?;
         let all = of.operations();
         let product = all.iter().copied().find(|operation| is_product(*operation));
         let held: Vec<OperationRef> = self
@@ -142,6 +149,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
                 own.contains(operation) || slice.operations.contains(operation)
             };
             match () {
+                () if fed.operations.contains(operation) => (0, 0),
                 () if self.first.contains(operation) => (loads_at, 0),
                 () if before.operations.contains(operation) => (0, 0),
                 () if is_wait(operation) => (1, last),

@@ -1,5 +1,6 @@
 //! The operations that have to be executed ahead so that others can be.
 
+use llopt_dialects::tt::LoadOp;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Value};
@@ -40,11 +41,24 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
     /// content of a carried value belong to it. The results of `known` operations are available.
     ///
     /// # Errors
-    /// Why the values cannot be known ahead.
+    /// Why the values cannot be known ahead; that they are loaded is a reason.
     pub(super) fn of(
         of: For<'c, 'a>,
         values: impl IntoIterator<Item = Value<'c, 'a>>,
         known: &[OperationRef<'c, 'a>],
+    ) -> Result<Self, String> {
+        Self::through(of, values, known, |_| false)
+    }
+
+    /// The same, including loads that may be executed ahead, and what they need.
+    ///
+    /// # Errors
+    /// Why the values cannot be known ahead.
+    pub(super) fn through(
+        of: For<'c, 'a>,
+        values: impl IntoIterator<Item = Value<'c, 'a>>,
+        known: &[OperationRef<'c, 'a>],
+        may_load: impl Fn(LoadOp<'c, 'a>) -> bool,
     ) -> Result<Self, String> {
         let (carried, yielded) = (of.carried(), of.yielded());
         let mut needed: Vec<OperationRef> = Vec::new();
@@ -63,10 +77,12 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
             if needed.contains(&operation) || known.contains(&operation) {
                 continue;
             }
-            if guard::may_be_ahead(operation) {
+            let load = LoadOp::of(operation);
+            let loads = load.is_some_and(&may_load);
+            if !loads && guard::may_be_ahead(operation) {
                 return Err("where it loads from is loaded in the loop".to_owned());
             }
-            if !operation.is_memory_effect_free() || !operation.is_speculatable() {
+            if !loads && !(operation.is_memory_effect_free() && operation.is_speculatable()) {
                 return Err(format!(
                     "where it loads from depends on {}, which cannot be executed ahead",
                     operation.name_str()
@@ -80,8 +96,20 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         Ok(Self { operations })
     }
 
-    /// Duplicates operations of the slice that others use too: values that are carried from stage to stage take
-    /// registers, and addresses are cheap to compute.
+    /// Adds operations of the body.
+    pub(super) fn include(&mut self, of: For<'c, 'a>, others: &[OperationRef<'c, 'a>]) {
+        let all = of.operations().into_iter();
+        let operations = all.filter(|own| others.contains(own) || self.operations.contains(own));
+        self.operations = operations.collect();
+    }
+
+    /// The loads among the operations.
+    pub(super) fn loads(&self) -> impl Iterator<Item = LoadOp<'c, 'a>> {
+        self.operations.iter().copied().filter_map(LoadOp::of)
+    }
+
+    /// Duplicates operations of the slice that others use too, except loads: values that are carried from stage to stage
+    /// take registers, and addresses are cheap to compute.
     pub(super) fn split(
         &mut self,
         of: For<'c, 'a>,
@@ -98,8 +126,8 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
                 })
             };
             let uses = || operation.result_values().flat_map(|result| result.uses());
-            let outside: Vec<_> = uses().filter(|usage| !is_ours(usage.operation)).collect();
-            if outside.is_empty() {
+            let mut outside = uses().filter(|usage| !is_ours(usage.operation));
+            if LoadOp::of(operation).is_some() || outside.next().is_none() {
                 continue;
             }
             rewriter.set_before(operation);

@@ -114,7 +114,7 @@ pub(super) fn load_ahead(of: For<'_, '_>, warps: u32, plans: &Plans) -> Option<P
         return None;
     }
     let loaded = loads.iter().map(|load| ring::words(load.result(), plans));
-    let scheduled = graph::schedule(of, &[], plans, warps);
+    let scheduled = graph::schedule(of, &[], &[], plans, warps);
     if !pays(of, loaded.sum(), scheduled.threads, warps, plans) {
         return None;
     }

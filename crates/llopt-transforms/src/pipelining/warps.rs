@@ -72,7 +72,7 @@ fn price(module: OperationRef<'_, '_>, warps: u32, stages: u32, plans: &Plans) -
         if !of.operations().iter().any(|inner| is_product(*inner)) {
             return;
         }
-        let scheduled = graph::schedule(of, &[], plans, warps);
+        let scheduled = graph::schedule(of, &[], &[], plans, warps);
         let needed = live_registers(of, plans) + BESIDE;
         let spilled = needed.saturating_sub(most);
         let shared = shared_bytes(of, u64::from(stages.max(2)));

@@ -362,6 +362,7 @@ mod tests {
             bytes: 0,
             copies: 2,
             through_registers: 0,
+            feeders: 0,
             held: false,
             running_products: 1,
             unrolled: 1,

@@ -168,6 +168,13 @@ impl fmt::Display for LoopSchedule {
                     of.bytes,
                     of.running_products
                 )?;
+                if of.feeders > 0 {
+                    writeln!(
+                        f,
+                        "  addresses  depend on {} loads, which run ahead of the loads that need them",
+                        of.feeders
+                    )?;
+                }
                 if of.unrolled > 1 {
                     writeln!(
                         f,

@@ -7,6 +7,7 @@ mod block_pointers;
 mod build;
 mod copy_waits;
 mod examples;
+mod indirect_loads;
 mod kernels;
 mod late_gathers;
 mod late_operands;

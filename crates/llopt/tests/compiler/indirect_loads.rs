@@ -1,0 +1,202 @@
+//! Loops whose loads take their addresses from other loads, pipelined in any number of stages for both vendors: they leave
+//! what the reference interpreter leaves, for any number of iterations, and read nothing beyond the ends of their tables.
+
+use anyhow::{Context, Result, ensure};
+use llopt::sim::reference::Limits;
+use llopt::sim::{self, Argument, Launch, Machine};
+use llopt::{ArtifactKind, Compiler, Options, Source, Target, explain, run_reference};
+
+/// Rows and columns of a block, and the number of blocks.
+const EXTENT: usize = 32;
+const BLOCKS: usize = 8;
+const TARGETS: [&str; 4] = ["cuda:90", "cuda:80", "hip:gfx942", "hip:gfx1200"];
+
+/// Where the addresses of the second factor's blocks come from.
+#[derive(Clone, Copy, Debug)]
+enum Addresses {
+    /// A table of blocks.
+    Table,
+    /// A table of positions in another table.
+    Tables,
+    /// A list: each block has the number of the next one.
+    List,
+    /// A table of rows.
+    Rows,
+}
+
+impl Addresses {
+    /// The loads of an iteration, and the rows of its block.
+    fn text(self) -> &'static str {
+        match self {
+            Self::Table => {
+                "%at = tt.addptr %table, %i : !tt.ptr<i32>, i32
+      %block = tt.load %at : !tt.ptr<i32>
+      %first = arith.muli %block, %c32 : i32
+      %firsts = tt.splat %first : i32 -> tensor<32xi32>
+      %rows = arith.addi %firsts, %range : tensor<32xi32>"
+            }
+            Self::Tables => {
+                "%here = tt.addptr %order, %i : !tt.ptr<i32>, i32
+      %number = tt.load %here : !tt.ptr<i32>
+      %at = tt.addptr %table, %number : !tt.ptr<i32>, i32
+      %block = tt.load %at : !tt.ptr<i32>
+      %first = arith.muli %block, %c32 : i32
+      %firsts = tt.splat %first : i32 -> tensor<32xi32>
+      %rows = arith.addi %firsts, %range : tensor<32xi32>"
+            }
+            Self::List => {
+                "%at = tt.addptr %table, %next : !tt.ptr<i32>, i32
+      %block = tt.load %at : !tt.ptr<i32>
+      %first = arith.muli %next, %c32 : i32
+      %firsts = tt.splat %first : i32 -> tensor<32xi32>
+      %rows = arith.addi %firsts, %range : tensor<32xi32>"
+            }
+            Self::Rows => {
+                "%block = arith.addi %i, %c0 : i32
+      %first = arith.muli %i, %c32 : i32
+      %start = tt.addptr %table, %first : !tt.ptr<i32>, i32
+      %starts = tt.splat %start : !tt.ptr<i32> -> tensor<32x!tt.ptr<i32>>
+      %places = tt.addptr %starts, %range : tensor<32x!tt.ptr<i32>>, tensor<32xi32>
+      %rows = tt.load %places : tensor<32x!tt.ptr<i32>>"
+            }
+        }
+    }
+
+    /// Loads that addresses depend on.
+    fn feeders(self) -> u32 {
+        match self {
+            Self::Tables => 2,
+            Self::Table | Self::List | Self::Rows => 1,
+        }
+    }
+}
+
+/// `c = a[:, 0:32]·b[block 0] + a[:, 32:64]·b[block 1] + …`
+fn kernel(addresses: Addresses) -> String {
+    format!(
+        "module {{
+  tt.func public @kernel(%a: !tt.ptr<f16> {{tt.divisibility = 16 : i32}}, %b: !tt.ptr<f16> {{tt.divisibility = 16 : i32}}, %table: !tt.ptr<i32> {{tt.divisibility = 16 : i32}}, %order: !tt.ptr<i32>, %c: !tt.ptr<f32>, %n: i32) {{
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c32 = arith.constant 32 : i32
+    %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+    %width = arith.constant dense<32> : tensor<32x1xi32>
+    %step = arith.constant dense<1024> : tensor<32x32xi32>
+    %range = tt.make_range {{start = 0 : i32, end = 32 : i32}} : tensor<32xi32>
+    %down = tt.expand_dims %range {{axis = 1 : i32}} : tensor<32xi32> -> tensor<32x1xi32>
+    %scaled = arith.muli %down, %width : tensor<32x1xi32>
+    %column = tt.expand_dims %range {{axis = 0 : i32}} : tensor<32xi32> -> tensor<1x32xi32>
+    %lines = tt.broadcast %scaled : tensor<32x1xi32> -> tensor<32x32xi32>
+    %columns = tt.broadcast %column : tensor<1x32xi32> -> tensor<32x32xi32>
+    %offsets = arith.addi %lines, %columns : tensor<32x32xi32>
+    %a0 = tt.splat %a : !tt.ptr<f16> -> tensor<32x32x!tt.ptr<f16>>
+    %a1 = tt.addptr %a0, %offsets : tensor<32x32x!tt.ptr<f16>>, tensor<32x32xi32>
+    %b0 = tt.splat %b : !tt.ptr<f16> -> tensor<32x32x!tt.ptr<f16>>
+    %r:3 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %a1, %next = %c0, %sum = %zero) -> (tensor<32x32x!tt.ptr<f16>>, i32, tensor<32x32xf32>) : i32 {{
+      {work}
+      %tall = tt.expand_dims %rows {{axis = 1 : i32}} : tensor<32xi32> -> tensor<32x1xi32>
+      %placed = arith.muli %tall, %width : tensor<32x1xi32>
+      %wide = tt.broadcast %placed : tensor<32x1xi32> -> tensor<32x32xi32>
+      %all = arith.addi %wide, %columns : tensor<32x32xi32>
+      %q = tt.addptr %b0, %all : tensor<32x32x!tt.ptr<f16>>, tensor<32x32xi32>
+      %y = tt.load %q : tensor<32x32x!tt.ptr<f16>>
+      %x = tt.load %p : tensor<32x32x!tt.ptr<f16>>
+      %d = tt.dot %x, %y, %sum : tensor<32x32xf16> * tensor<32x32xf16> -> tensor<32x32xf32>
+      %p1 = tt.addptr %p, %step : tensor<32x32x!tt.ptr<f16>>, tensor<32x32xi32>
+      scf.yield %p1, %block, %d : tensor<32x32x!tt.ptr<f16>>, i32, tensor<32x32xf32>
+    }}
+    %c1s = tt.splat %c : !tt.ptr<f32> -> tensor<32x32x!tt.ptr<f32>>
+    %to = tt.addptr %c1s, %offsets : tensor<32x32x!tt.ptr<f32>>, tensor<32x32xi32>
+    tt.store %to, %r#2 : tensor<32x32x!tt.ptr<f32>>
+    tt.return
+  }}
+}}",
+        work = addresses.text()
+    )
+}
+
+/// Small whole numbers as f16.
+fn halves(count: usize, seed: usize) -> Argument {
+    let bytes = (0..count).flat_map(|at| {
+        let number = (at * 31 + at / 7 + seed) % 7;
+        u16::to_le_bytes([0xc200, 0xc000, 0xbc00, 0, 0x3c00, 0x4000, 0x4200][number])
+    });
+    Argument::Buffer(bytes.collect())
+}
+
+/// Numbers below a bound, in no order.
+fn numbers(count: usize, bound: usize, seed: usize) -> Argument {
+    let number = |at: usize| u32::try_from((at * 5 + at * at + seed) % bound);
+    let words = (0..count).flat_map(|at| number(at).expect("it is small").to_le_bytes());
+    Argument::Buffer(words.collect())
+}
+
+/// The arguments for so many iterations; tables have no entry that no iteration needs.
+fn arguments(addresses: Addresses, iterations: usize) -> Vec<Argument> {
+    let (table, bound) = match addresses {
+        Addresses::Table => (iterations, BLOCKS),
+        Addresses::Tables | Addresses::List => (BLOCKS, BLOCKS),
+        Addresses::Rows => (iterations * EXTENT, BLOCKS * EXTENT),
+    };
+    vec![
+        halves(iterations.max(1) * EXTENT * EXTENT, 1),
+        halves(BLOCKS * EXTENT * EXTENT, 4),
+        numbers(table.max(1), bound, 3),
+        numbers(iterations.max(1), BLOCKS, 2),
+        Argument::Buffer(vec![0x55; 4 * EXTENT * EXTENT]),
+        Argument::Int(iterations as i64),
+    ]
+}
+
+fn agrees(addresses: Addresses, target: Target, stages: u32) -> Result<()> {
+    let source = Source::new("indirect.ttir", kernel(addresses).as_str());
+    let mut options = Options::new(target);
+    options.num_stages = stages;
+    let explanation = explain(&source, &options)?;
+    let compilation = Compiler::new(options).compile(&source, ArtifactKind::Llvm)?;
+    let pipeline = explanation.loops.first();
+    let pipeline = pipeline.and_then(|of| of.pipeline.as_ref());
+    let pipeline = pipeline.context("the loop is not pipelined")?;
+    ensure!(
+        pipeline.feeders == addresses.feeders()
+            && pipeline.copies + pipeline.through_registers == 2,
+        "{pipeline:?}"
+    );
+    let machine = Machine::from_ir(compilation.artifact.bytes(), target, None)?;
+    let threads = compilation.metadata.num_warps * target.warp_size();
+    for iterations in 0..8 {
+        let mut reference = Launch::new([1, 1, 1], 1, arguments(addresses, iterations));
+        run_reference(&source, &mut reference, Limits::default())?;
+        let mut given = arguments(addresses, iterations);
+        given.extend([Argument::Null, Argument::Null]);
+        let mut launch = Launch::new([1, 1, 1], threads, given);
+        launch.dynamic_shared = u64::from(compilation.metadata.shared);
+        let report = machine.run(&mut launch, &sim::Options::default())?;
+        ensure!(report.findings.is_empty(), "{:?}", report.findings);
+        ensure!(
+            launch.arguments[4] == reference.arguments[4],
+            "{iterations} iterations have another result"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn loads_whose_addresses_are_loaded_are_pipelined() -> Result<()> {
+    let all = [
+        Addresses::Table,
+        Addresses::Tables,
+        Addresses::List,
+        Addresses::Rows,
+    ];
+    for addresses in all {
+        for name in TARGETS {
+            let target = Target::parse(name)?;
+            for stages in [0, 2, 3, 5] {
+                agrees(addresses, target, stages)
+                    .with_context(|| format!("{addresses:?}, {name}, {stages} stages"))?;
+            }
+        }
+    }
+    Ok(())
+}
