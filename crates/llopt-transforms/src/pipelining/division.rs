@@ -145,12 +145,13 @@ pub(super) fn divide<'c: 'a, 'a>(
     let loops = request.nest.len() as u32;
     let around = request.nest.clone();
     let loads = candidate.loads.clone();
-    let division = partitions::Division::of(request.nest, loads, running, block.slots)?;
+    let division = partitions::Division::of(request.nest, loads, running, block.slots, &roots)?;
     let pipelined = Pipelined {
         stages: division.slots(),
         slots: division.slots(),
         bytes: candidate.bytes_of_a_slot() * u64::from(division.slots()),
         copies: division.loads().len() as u32,
+        feeders: candidate.feeders.len() as u32,
         running: division.running().len() as u32,
         producer: Some(Producer {
             warps: partitions::PRODUCER_WARPS,

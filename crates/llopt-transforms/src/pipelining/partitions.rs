@@ -37,13 +37,14 @@
 //! # Loops that stay as they are
 //!
 //! Loops with factors that are loaded through pointers (one warp is too few for these), and loops in which the
-//! position of a block depends on loaded values or on tensors.
+//! position of a block depends on tensors. If it depends on a number that is loaded, the producer loads it.
 
 mod consumers;
 
 use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::meaning::fold;
 use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
+use llopt_dialects::tt::LoadOp;
 use llopt_dialects::ttg::{
     LocalAllocOp, LocalDeallocOp, MemDescIndexOp, WarpReturnOp, WarpSpecializeOp,
     WarpSpecializePartitionsOp, WarpYieldOp,
@@ -58,6 +59,7 @@ use melior::ir::{
     Block, BlockLike, Location, OperationRef, Region, RegionLike, Type, Value, ValueLike,
 };
 
+use super::indirect;
 use super::loads::{BulkLoad, Load, Reads, Source};
 use super::rewrite::{each, view_of};
 use super::ring;
@@ -120,7 +122,12 @@ struct Needs<'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Needs<'c, 'a> {
-    fn of(nest: &[For<'c, 'a>], copies: &[BulkLoad<'c, 'a>]) -> Result<Self, String> {
+    /// The needs of copies in loops that store to these parameters.
+    fn of(
+        nest: &[For<'c, 'a>],
+        copies: &[BulkLoad<'c, 'a>],
+        stored: &[Option<Value<'c, 'a>>],
+    ) -> Result<Self, String> {
         let mut needs = Self {
             operations: Vec::new(),
             carried: vec![Vec::new(); nest.len()],
@@ -175,7 +182,9 @@ impl<'c: 'a, 'a> Needs<'c, 'a> {
             let Some(operation) = operation.filter(|op| !needs.operations.contains(op)) else {
                 continue;
             };
-            if !operation.is_memory_effect_free() {
+            let may_feed = |load| indirect::may_feed(load, stored);
+            let loads = LoadOp::of(operation).is_some_and(may_feed);
+            if !loads && !operation.is_memory_effect_free() {
                 return Err(format!(
                     "where it loads from depends on {}",
                     operation.name_str()
@@ -227,7 +236,7 @@ pub(super) struct Division<'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Division<'c, 'a> {
-    /// Divides loops; the innermost has these loads, with at most so many slots.
+    /// Divides loops, which store to these parameters; the innermost has these loads, with at most so many slots.
     ///
     /// # Errors
     /// Why they cannot be divided.
@@ -236,6 +245,7 @@ impl<'c: 'a, 'a> Division<'c, 'a> {
         loads: Vec<Load<'c, 'a>>,
         running: Vec<Running<'c, 'a>>,
         slots: u64,
+        stored: &[Option<Value<'c, 'a>>],
     ) -> Result<Self, String> {
         if slots < FEWEST_SLOTS {
             return Err("two buffers for each load do not fit in shared memory".to_owned());
@@ -260,7 +270,7 @@ impl<'c: 'a, 'a> Division<'c, 'a> {
         {
             return Err("a copy is under a condition".to_owned());
         }
-        let needs = Needs::of(&nest, &copies)?;
+        let needs = Needs::of(&nest, &copies, stored)?;
         let mut groups: Vec<Group> = Vec::new();
         for (index, (load, bulk)) in loads.iter().zip(&copies).enumerate() {
             let readers = readers(of, load, bulk).ok_or("nothing is known of who reads it")?;
