@@ -71,6 +71,8 @@ pub static PASSES: &[&PassSpec] = &[
     &reorder::REORDER,
     &reorder::REORDER_AMD,
     &persistent::REWRITE,
+    &pipelining::latencies::ASSIGN,
+    &pipelining::stages::SCHEDULE,
     &pipelining::PIPELINE,
     &scaled_dot::REWRITE,
     &split_k::SPLIT,

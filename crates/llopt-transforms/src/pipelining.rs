@@ -65,6 +65,7 @@ mod guard;
 mod indirect;
 mod last_iterations;
 mod late_waits;
+pub mod latencies;
 mod live_registers;
 mod loads;
 mod order;
@@ -75,6 +76,7 @@ mod rewrite;
 pub(crate) mod ring;
 mod running;
 mod slice;
+pub mod stages;
 pub(crate) mod stores;
 mod streams;
 mod waits;
@@ -91,7 +93,7 @@ use melior::ir::OperationRef;
 use crate::allocation::plans_of;
 use crate::axis::AxisAnalysis;
 use crate::loops::unroll::STAGES;
-use crate::loops::view::{For, is_loop};
+use crate::loops::view::For;
 use crate::products::is_product;
 pub use account::{LoopAccount, Pipelined, PlacedUnit, Producer};
 pub use warps::choose as choose_warps;
@@ -99,6 +101,7 @@ pub use warps::choose as choose_warps;
 pub(crate) use account::place;
 use candidate::Candidate;
 use division::{Request, divide};
+use stages::Given;
 
 /// Pipelines the loops of a module.
 pub static PIPELINE: PassSpec = PassSpec {
@@ -143,12 +146,7 @@ pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec
     let mut gone: Vec<OperationRef> = Vec::new();
     let mut accounts = Vec::new();
     for (of, location) in loops {
-        let mut account = LoopAccount {
-            location,
-            outcome: Err("a loop in it is divided among partitions".to_owned()),
-            left: Vec::new(),
-            undivided: None,
-        };
+        let mut account = LoopAccount::of(location);
         if !gone.contains(&of.operation()) {
             let outcome = match is_alone {
                 true => pipeline_loop(module, of, stages, plans, &mut account, &mut gone),
@@ -164,19 +162,14 @@ pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec
         others.extend(For::of(operation).filter(|of| !has_products(*of)));
     });
     for of in others {
-        let location = place(of.operation());
+        let account = LoopAccount::of(place(of.operation()));
         let asked = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
-        if asked.unwrap_or(stages) == 1 {
-            continue;
-        }
-        if let Some(pipelined) = streams::load_ahead(of, warps, plans) {
-            accounts.push(LoopAccount {
-                location,
-                outcome: Ok(pipelined),
-                left: Vec::new(),
-                undivided: None,
-            });
-        }
+        let outcome = match Given::take(of) {
+            Some(given) => Some(expand(of, given, warps, plans)),
+            None if asked.unwrap_or(stages) == 1 => None,
+            None => streams::load_ahead(of, warps, plans).map(Ok),
+        };
+        accounts.extend(outcome.map(|outcome| LoopAccount { outcome, ..account }));
     }
     accounts
 }
@@ -206,14 +199,13 @@ fn pipeline_loop<'c: 'a, 'a>(
 ) -> Result<Pipelined, String> {
     let asked = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
     let asked: u32 = asked.unwrap_or(default);
-    let mut has_loop = false;
-    of.operation().for_each_op(Walk::PreOrder, |operation| {
-        has_loop |= operation != of.operation() && is_loop(operation);
-    });
-    if has_loop {
+    if of.has_loops() {
         return Err("there is a loop in it".to_owned());
     }
     let warps = warps_of(module);
+    if let Some(given) = Given::take(of) {
+        return pipeline_as_given(module, of, given, plans, account);
+    }
     let of = bases::carry(module, of, warps, plans);
     if asked == 1 {
         return Err(format!("num_stages is {asked}"));
@@ -224,7 +216,7 @@ fn pipeline_loop<'c: 'a, 'a>(
     let facts = AxisAnalysis::of(module);
     let candidate = Candidate {
         overlaps,
-        ..Candidate::of(of, warps, &facts, plans, account)?
+        ..Candidate::of(of, warps, &facts, plans, None, account)?
     };
     let scheduled = graph::schedule(of, &candidate.loads, &candidate.feeders, plans, warps);
     let wanted = match asked {
@@ -255,4 +247,41 @@ fn pipeline_loop<'c: 'a, 'a>(
     let ahead = ahead::Chain::of(of).is_ok().then_some(Err(reason));
     let pipelined = candidate.in_stages(wanted, &scheduled, &facts, plans)?;
     Ok(Pipelined { ahead, ..pipelined })
+}
+
+/// Pipelines a loop in the stages that the program gives it: through rings of buffers where these lead to products, or
+/// else in registers.
+fn pipeline_as_given<'c: 'a, 'a>(
+    module: OperationRef<'c, 'a>,
+    of: For<'c, 'a>,
+    given: Given<'c, 'a>,
+    plans: &Plans,
+    account: &mut LoopAccount,
+) -> Result<Pipelined, String> {
+    let (warps, facts) = (warps_of(module), AxisAnalysis::of(module));
+    let wanted = given.stages as u32;
+    match Candidate::of(of, warps, &facts, plans, Some(&given), account) {
+        Ok(candidate) => {
+            let scheduled = graph::schedule(of, &candidate.loads, &candidate.feeders, plans, warps);
+            candidate.in_stages(wanted, &scheduled, &facts, plans)
+        }
+        Err(_) => expand(of, given, warps, plans),
+    }
+}
+
+/// Expands a loop by given stages.
+fn expand<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    given: Given<'c, 'a>,
+    warps: u32,
+    plans: &Plans,
+) -> Result<Pipelined, String> {
+    let scheduled = graph::schedule(of, &[], &[], plans, warps);
+    let (stages, loads) = (given.stages as u32, given.loads_ahead());
+    given.expand(of)?;
+    Ok(Pipelined {
+        stages,
+        through_registers: loads,
+        ..Pipelined::of(&scheduled, stages)
+    })
 }

@@ -1,7 +1,7 @@
 //! `scf.for` and `scf.if` by the names of their parts.
 
 use llopt_dialects::scf;
-use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::attribute::Attribute;
 use melior::ir::operation::OperationBuilder;
@@ -13,6 +13,15 @@ use super::builder::IN_CONTEXT;
 
 /// The operands of a loop before the carried ones: lower bound, upper bound, step.
 pub(crate) const BOUNDS: usize = 3;
+
+/// The loops in an operation that have none in them.
+pub(crate) fn innermost<'c: 'a, 'a>(within: OperationRef<'c, 'a>) -> Vec<For<'c, 'a>> {
+    let mut loops = Vec::new();
+    within.for_each_op(Walk::PostOrder, |operation| {
+        loops.extend(For::of(operation).filter(|of| !of.has_loops()));
+    });
+    loops
+}
 
 /// An `scf.for`.
 #[derive(Clone, Copy)]
@@ -107,6 +116,15 @@ impl<'c: 'a, 'a> For<'c, 'a> {
     /// The final carried values.
     pub fn results(self) -> Vec<Value<'c, 'a>> {
         self.operation.result_values().collect()
+    }
+
+    /// Whether there is another loop in it.
+    pub(crate) fn has_loops(self) -> bool {
+        let mut found = false;
+        self.operation.for_each_op(Walk::PreOrder, |operation| {
+            found |= operation != self.operation && is_loop(operation);
+        });
+        found
     }
 
     /// Whether a value is loop-invariant because it is defined outside.

@@ -18,6 +18,18 @@ pub struct LoopAccount {
     pub undivided: Option<String>,
 }
 
+impl LoopAccount {
+    /// The account of the loop at a location, which has not been looked at.
+    pub(super) fn of(location: String) -> Self {
+        Self {
+            location,
+            outcome: Err("a loop in it is divided among partitions".to_owned()),
+            left: Vec::new(),
+            undivided: None,
+        }
+    }
+}
+
 /// How a loop is pipelined.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pipelined {

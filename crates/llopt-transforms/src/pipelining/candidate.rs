@@ -17,6 +17,7 @@ use super::loads::{self, Load};
 use super::rewrite::rewrite;
 use super::running::{Running, running};
 use super::slice::Slice;
+use super::stages::Given;
 use super::stores::{may_meet, parameter, stored_to};
 use super::{depth, indirect, last_iterations, overlap, ring};
 use crate::allocation::FunctionBuffers;
@@ -50,7 +51,8 @@ pub(super) struct Candidate<'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Candidate<'c, 'a> {
-    /// Chooses the loads of a loop; the account gets the reasons why others are not moved.
+    /// Chooses the loads of a loop, among those that are ahead by the stages that the program gives, if it gives any; the
+    /// account gets the reasons why others are not moved.
     ///
     /// # Errors
     /// Why none can be issued earlier.
@@ -59,6 +61,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         warps: u32,
         facts: &AxisAnalysis,
         plans: &Plans,
+        given: Option<&Given<'c, 'a>>,
         account: &mut LoopAccount,
     ) -> Result<Self, String> {
         const NONE: &str = "no load of it can come earlier";
@@ -75,6 +78,9 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         let mut feeders: Vec<OperationRef> = Vec::new();
         for operation in loads::of_products(of, &products) {
             let load = Load::of(of, operation, facts, plans).and_then(|load| {
+                if given.is_some_and(|given| !given.is_ahead(of, operation)) {
+                    return Err("its stage is not before that of its uses".to_owned());
+                }
                 let needed = Slice::through(of, load.needs(), &[], may_feed)?;
                 feeders.extend(needed.loads().map(LoadOp::operation));
                 match &stored {

@@ -114,6 +114,16 @@ fn levels(of: For<'_, '_>, slice: &Slice<'_, '_>) -> Option<Vec<usize>> {
     }
 }
 
+/// Loads in the longest chain of these in which each takes its address from the one before, within an iteration.
+pub(super) fn longest_chain<'c: 'a, 'a>(of: For<'c, 'a>, all: &[OperationRef<'c, 'a>]) -> usize {
+    let values = all.iter().flat_map(|load| loads::address_operands(*load));
+    let slice = Slice::through(of, values.collect::<Vec<_>>(), &[], |_| true);
+    let Ok(mut slice) = slice else { return 1 };
+    slice.include(of, all);
+    let levels = levels(of, &slice).unwrap_or_default();
+    1 + levels.into_iter().max().unwrap_or(0)
+}
+
 /// Brings the feeders of a loop's pipelined loads ahead. Answers the loop, which is another one if there are any.
 pub(super) fn feed_ahead<'c: 'a, 'a>(of: For<'c, 'a>) -> For<'c, 'a> {
     let Ok(stored) = stored_to(of.operation()) else {

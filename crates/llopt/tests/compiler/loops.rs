@@ -7,12 +7,13 @@ use llopt::sim::reference::Limits;
 use llopt::sim::{Argument, Launch};
 use llopt::{Source, run_reference};
 use llopt_dialects::tt::{LoadOp, StoreOp};
-use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
+use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_transforms::loops::induction::Numbers;
 use llopt_transforms::loops::pipeline::{End, Staged};
 use llopt_transforms::loops::view::For;
 use llopt_transforms::loops::{carried, flatten, motion, peel, pipeline, rotate, unroll};
+use llopt_transforms::pipelining::stages;
 use melior::Context;
 use melior::dialect::DialectRegistry;
 use melior::ir::operation::OperationLike;
@@ -393,6 +394,23 @@ fn a_loop_without_a_rest_has_none() {
         }
     }
     assert!(without > 5, "{without} loops are too few");
+}
+
+/// Latencies of loads: what they load, and what they load it by, is ahead in as many stages.
+#[test]
+fn loads_are_ahead_by_their_latencies() {
+    check(MANY_PROGRAMS, |_, of| {
+        let mut latency = 0;
+        for load in of.operations().into_iter().filter_map(LoadOp::of) {
+            latency = (latency + 1) % 4;
+            let latency = attr::i32(of.operation().ctx(), latency);
+            load.operation().set_attr("tt.latency", latency);
+        }
+        let is_scheduled = stages::schedule(of);
+        let expanded = stages::obey(of).expect("the stages are legal");
+        assert_eq!(expanded.is_some(), is_scheduled);
+        usize::from(is_scheduled)
+    });
 }
 
 #[test]
