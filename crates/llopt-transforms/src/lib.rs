@@ -74,6 +74,7 @@ pub static PASSES: &[&PassSpec] = &[
     &pipelining::latencies::ASSIGN,
     &pipelining::stages::SCHEDULE,
     &pipelining::PIPELINE,
+    &pipelining::prefetch::PREFETCH,
     &scaled_dot::REWRITE,
     &split_k::SPLIT,
     &products::COMPLETE,

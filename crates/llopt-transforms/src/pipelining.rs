@@ -71,6 +71,7 @@ mod loads;
 mod order;
 mod overlap;
 mod partitions;
+pub mod prefetch;
 mod price;
 mod rewrite;
 pub(crate) mod ring;

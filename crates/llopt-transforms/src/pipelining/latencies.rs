@@ -16,16 +16,14 @@ use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
 use llopt_plan::plans::Plans;
 use melior::ir::{OperationRef, ValueLike};
 
-use super::account::LoopAccount;
+use super::account::{LoopAccount, place};
 use super::candidate::Candidate;
-use super::{graph, indirect, place, warps_of};
+use super::stages::LATENCY;
+use super::{graph, indirect, warps_of};
 use crate::allocation::plans_of;
 use crate::axis::AxisAnalysis;
 use crate::loops::unroll::STAGES;
 use crate::loops::view::{For, innermost};
-
-/// The latency of an operation.
-pub(super) const LATENCY: &str = "tt.latency";
 
 /// Assigns latencies to loads.
 pub static ASSIGN: PassSpec = PassSpec {

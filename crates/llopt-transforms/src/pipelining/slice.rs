@@ -82,7 +82,8 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
             if !loads && guard::may_be_ahead(operation) {
                 return Err("where it loads from is loaded in the loop".to_owned());
             }
-            if !loads && !(operation.is_memory_effect_free() && operation.is_speculatable()) {
+            let is_pure = operation.is_memory_effect_free() && operation.is_speculatable();
+            if !loads && !is_pure {
                 return Err(format!(
                     "where it loads from depends on {}, which cannot be executed ahead",
                     operation.name_str()

@@ -29,12 +29,13 @@ use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::guard::{guard, may_be_ahead};
 use super::indirect::may_feed;
-use super::latencies::LATENCY;
 use super::slice::{ancestor, maker};
 use super::stores::stored_to;
 use crate::loops::pipeline::{End, Staged, pipeline};
 use crate::loops::view::{For, innermost};
 
+/// The latency of an operation.
+pub(super) const LATENCY: &str = "tt.latency";
 const STAGE: &str = "loop.stage";
 const CLUSTER: &str = "loop.cluster";
 const LAST: &str = "tt.scheduled_max_stage";

@@ -227,13 +227,13 @@ fn run(text: &str, [a, b, c]: [i64; 3]) -> Vec<u8> {
     }
 }
 
-fn context() -> Context {
+pub fn context() -> Context {
     let registry = DialectRegistry::new();
     llopt_mlir::register_upstream_dialects(&registry);
     llopt_dialects::register(&registry).expect("the dialects are there");
     let context = Context::new();
     context.append_dialect_registry(&registry);
-    for dialect in ["arith", "scf", "ub"] {
+    for dialect in ["arith", "math", "scf", "ub", "ttg"] {
         context.get_or_load_dialect(dialect);
     }
     context

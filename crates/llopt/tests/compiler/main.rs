@@ -16,6 +16,7 @@ mod layout_products;
 mod layout_programs;
 mod loops;
 mod narrow_codes;
+mod prefetched_factors;
 mod removals;
 mod reuse;
 mod scaled_products;
