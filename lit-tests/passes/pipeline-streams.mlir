@@ -57,6 +57,42 @@ module {
     tt.return
   }
 
+  // A row whose number is in a table is loaded an iteration ahead, and the number two: the loop carries both.
+  // CHECK-LABEL: @rows
+  // CHECK-COUNT-2: tt.load %{{.*}} : !tt.ptr<i32>
+  // CHECK: %[[FIRST:.*]] = tt.load %{{.*}} : tensor<1024x!tt.ptr<f16>
+  // CHECK: scf.for {{.*}} iter_args({{.*}}%[[FIRST]]{{.*}})
+  // CHECK: tt.load %{{.*}} : !tt.ptr<i32>
+  // CHECK: tt.load %{{.*}} : tensor<1024x!tt.ptr<f16>
+  // CHECK: arith.extf
+  // ONE-LABEL: @rows
+  // ONE: scf.for
+  // ONE: tt.load
+  // ONE: arith.extf
+  tt.func public @rows(%data: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %table: !tt.ptr<i32>, %out: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32) {
+    %zero = arith.constant dense<0.0> : tensor<1024xf32>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c1024 = arith.constant 1024 : i32
+    %range = tt.make_range {end = 1024 : i32, start = 0 : i32} : tensor<1024xi32>
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<1024xf32>) : i32 {
+      %at = tt.addptr %table, %i : !tt.ptr<i32>, i32
+      %row = tt.load %at : !tt.ptr<i32>
+      %first = arith.muli %row, %c1024 : i32
+      %start = tt.addptr %data, %first : !tt.ptr<f16>, i32
+      %starts = tt.splat %start : !tt.ptr<f16> -> tensor<1024x!tt.ptr<f16>>
+      %address = tt.addptr %starts, %range : tensor<1024x!tt.ptr<f16>>, tensor<1024xi32>
+      %x = tt.load %address : tensor<1024x!tt.ptr<f16>>
+      %wide = arith.extf %x : tensor<1024xf16> to tensor<1024xf32>
+      %next = arith.addf %acc, %wide : tensor<1024xf32>
+      scf.yield %next : tensor<1024xf32>
+    }
+    %to = tt.splat %out : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>
+    %place = tt.addptr %to, %range : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32>
+    tt.store %place, %sum : tensor<1024x!tt.ptr<f32>>
+    tt.return
+  }
+
   // What a loop stores is not loaded before it is stored.
   // CHECK-LABEL: @in_place
   // CHECK: scf.for

@@ -81,7 +81,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
                 if given.is_some_and(|given| !given.is_ahead(of, operation)) {
                     return Err("its stage is not before that of its uses".to_owned());
                 }
-                let needed = Slice::through(of, load.needs(), &[], may_feed)?;
+                let needed = Slice::of(of, load.needs(), &[], may_feed)?;
                 feeders.extend(needed.loads().map(LoadOp::operation));
                 match &stored {
                     Err(reason) => Err(reason.clone()),

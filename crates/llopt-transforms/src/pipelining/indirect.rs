@@ -117,7 +117,7 @@ fn levels(of: For<'_, '_>, slice: &Slice<'_, '_>) -> Option<Vec<usize>> {
 /// Loads in the longest chain of these in which each takes its address from the one before, within an iteration.
 pub(super) fn longest_chain<'c: 'a, 'a>(of: For<'c, 'a>, all: &[OperationRef<'c, 'a>]) -> usize {
     let values = all.iter().flat_map(|load| loads::address_operands(*load));
-    let slice = Slice::through(of, values.collect::<Vec<_>>(), &[], |_| true);
+    let slice = Slice::of(of, values.collect::<Vec<_>>(), &[], |_| true);
     let Ok(mut slice) = slice else { return 1 };
     slice.include(of, all);
     let levels = levels(of, &slice).unwrap_or_default();
@@ -132,7 +132,7 @@ pub(super) fn feed_ahead<'c: 'a, 'a>(of: For<'c, 'a>) -> For<'c, 'a> {
     let feeders = feeders(of, &stored);
     let needed = feeders.iter().flat_map(|feeder| feeder.operand_values());
     let needed: Vec<Value> = needed.collect();
-    let slice = Slice::through(of, needed, &[], |load| may_feed(load, &stored));
+    let slice = Slice::of(of, needed, &[], |load| may_feed(load, &stored));
     let Ok(mut slice) = slice else { return of };
     slice.include(of, &feeders);
     if feeders.is_empty() || levels(of, &slice).is_none() {

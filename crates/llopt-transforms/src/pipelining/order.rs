@@ -88,7 +88,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         let users = [&self.ahead[..], &self.first[..]].concat();
         let needs = |operations: &[OperationRef<'c, 'a>]| {
             let is_feeder = |load: LoadOp<'c, 'a>| design.feeders.contains(&load.operation());
-            Slice::through(of, operands_of(operations), &users, is_feeder).ok()
+            Slice::of(of, operands_of(operations), &users, is_feeder).ok()
         };
         let mut slice = needs(&users)?;
         slice.split(of, rewriter, &users);

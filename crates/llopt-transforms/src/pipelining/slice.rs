@@ -38,23 +38,12 @@ pub(super) fn ancestor<'c: 'a, 'a>(
 
 impl<'c: 'a, 'a> Slice<'c, 'a> {
     /// All that some values need, of the same iteration and of those before: the operations that define the next
-    /// content of a carried value belong to it. The results of `known` operations are available.
-    ///
-    /// # Errors
-    /// Why the values cannot be known ahead; that they are loaded is a reason.
-    pub(super) fn of(
-        of: For<'c, 'a>,
-        values: impl IntoIterator<Item = Value<'c, 'a>>,
-        known: &[OperationRef<'c, 'a>],
-    ) -> Result<Self, String> {
-        Self::through(of, values, known, |_| false)
-    }
-
-    /// The same, including loads that may be executed ahead, and what they need.
+    /// content of a carried value belong to it, and loads that may be executed ahead. The results of `known` operations
+    /// are available.
     ///
     /// # Errors
     /// Why the values cannot be known ahead.
-    pub(super) fn through(
+    pub(super) fn of(
         of: For<'c, 'a>,
         values: impl IntoIterator<Item = Value<'c, 'a>>,
         known: &[OperationRef<'c, 'a>],

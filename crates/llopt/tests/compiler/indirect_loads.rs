@@ -1,7 +1,7 @@
 //! Loops whose loads take their addresses from other loads, pipelined in any number of stages for both vendors: they leave
 //! what the reference interpreter leaves, for any number of iterations, and read nothing beyond the ends of their tables.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use llopt::sim::reference::Limits;
 use llopt::sim::{self, Argument, Launch, Machine};
 use llopt::{ArtifactKind, Compiler, Options, Source, Target, explain, run_reference};
@@ -71,8 +71,30 @@ impl Addresses {
     }
 }
 
-/// `c = a[:, 0:32]·b[block 0] + a[:, 32:64]·b[block 1] + …`
-fn kernel(addresses: Addresses) -> String {
+/// What an iteration does with a block of each factor.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    Product,
+    Sum,
+}
+
+impl Work {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Product => {
+                "%d = tt.dot %x, %y, %sum : tensor<32x32xf16> * tensor<32x32xf16> -> tensor<32x32xf32>"
+            }
+            Self::Sum => {
+                "%z = arith.addf %x, %y : tensor<32x32xf16>
+      %w = arith.extf %z : tensor<32x32xf16> to tensor<32x32xf32>
+      %d = arith.addf %w, %sum : tensor<32x32xf32>"
+            }
+        }
+    }
+}
+
+/// `c = a[:, 0:32]·b[block 0] + a[:, 32:64]·b[block 1] + …`, or the same with sums instead of products.
+fn kernel(addresses: Addresses, work: Work) -> String {
     format!(
         "module {{
   tt.func public @kernel(%a: !tt.ptr<f16> {{tt.divisibility = 16 : i32}}, %b: !tt.ptr<f16> {{tt.divisibility = 16 : i32}}, %table: !tt.ptr<i32> {{tt.divisibility = 16 : i32}}, %order: !tt.ptr<i32>, %c: !tt.ptr<f32>, %n: i32) {{
@@ -101,7 +123,7 @@ fn kernel(addresses: Addresses) -> String {
       %q = tt.addptr %b0, %all : tensor<32x32x!tt.ptr<f16>>, tensor<32x32xi32>
       %y = tt.load %q : tensor<32x32x!tt.ptr<f16>>
       %x = tt.load %p : tensor<32x32x!tt.ptr<f16>>
-      %d = tt.dot %x, %y, %sum : tensor<32x32xf16> * tensor<32x32xf16> -> tensor<32x32xf32>
+      {combined}
       %p1 = tt.addptr %p, %step : tensor<32x32x!tt.ptr<f16>>, tensor<32x32xi32>
       scf.yield %p1, %block, %d : tensor<32x32x!tt.ptr<f16>>, i32, tensor<32x32xf32>
     }}
@@ -111,7 +133,8 @@ fn kernel(addresses: Addresses) -> String {
     tt.return
   }}
 }}",
-        work = addresses.text()
+        work = addresses.text(),
+        combined = work.text()
     )
 }
 
@@ -148,20 +171,23 @@ fn arguments(addresses: Addresses, iterations: usize) -> Vec<Argument> {
     ]
 }
 
-fn agrees(addresses: Addresses, target: Target, stages: u32) -> Result<()> {
-    let source = Source::new("indirect.ttir", kernel(addresses).as_str());
+fn agrees(addresses: Addresses, work: Work, target: Target, stages: u32) -> Result<()> {
+    let source = Source::new("indirect.ttir", kernel(addresses, work).as_str());
     let mut options = Options::new(target);
     options.num_stages = stages;
     let explanation = explain(&source, &options)?;
     let compilation = Compiler::new(options).compile(&source, ArtifactKind::Llvm)?;
     let pipeline = explanation.loops.first();
     let pipeline = pipeline.and_then(|of| of.pipeline.as_ref());
-    let pipeline = pipeline.context("the loop is not pipelined")?;
-    ensure!(
-        pipeline.feeders == addresses.feeders()
-            && pipeline.copies + pipeline.through_registers == 2,
-        "{pipeline:?}"
-    );
+    let loads = pipeline.map(|of| (of.feeders, of.copies + of.through_registers));
+    let is_expected = match (work, addresses) {
+        // Registers for what hides only some of the latency may be too dear.
+        (Work::Sum, Addresses::List) => loads.is_none_or(|loads| loads == (0, 1)),
+        // In loops without products all tensors are work.
+        (Work::Sum, Addresses::Rows) => loads == Some((0, 3)),
+        _ => loads == Some((addresses.feeders(), 2)),
+    };
+    ensure!(is_expected, "{pipeline:?}");
     let machine = Machine::from_ir(compilation.artifact.bytes(), target, None)?;
     let threads = compilation.metadata.num_warps * target.warp_size();
     for iterations in 0..8 {
@@ -193,9 +219,11 @@ fn loads_whose_addresses_are_loaded_are_pipelined() -> Result<()> {
         for name in TARGETS {
             let target = Target::parse(name)?;
             for stages in [0, 2, 3, 5] {
-                agrees(addresses, target, stages)
+                agrees(addresses, Work::Product, target, stages)
                     .with_context(|| format!("{addresses:?}, {name}, {stages} stages"))?;
             }
+            agrees(addresses, Work::Sum, target, 2)
+                .with_context(|| format!("sums of {addresses:?}, {name}"))?;
         }
     }
     Ok(())
