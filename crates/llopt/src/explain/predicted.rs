@@ -12,7 +12,7 @@
 //! - The *matrix units*: half a cycle for each column of a product of four warps, more for few columns.
 //! - The *threads*: instructions are issued by four schedulers. Special functions have a pipe of their own.
 //! - *Transfers*: two cycles for each line of global memory of which an iteration requests a part, however little.
-//!   Copies by threads of several blocks delay one another.
+//!   Copies by threads of more than two blocks delay one another.
 //! - *Filling*: a buffer that has become free is filled after the latency of memory and the time of its own transfer,
 //!   at the rate of the shared cache when all multiprocessors request at once. As many iterations are in flight as
 //!   there are stages less one, times `B`.
@@ -59,8 +59,9 @@ const ALONE: f64 = 3.58;
 const WARP_PRODUCT: f64 = 7.0;
 /// Cycles of a request of a line.
 const LINE: f64 = 2.0;
-/// By which part of it transfers become longer for each of the first two further blocks.
-const CROWDED: f64 = 0.07;
+/// Blocks whose copies do not delay one another, and by which part of it transfers become longer with more.
+const UNCROWDED: f64 = 2.0;
+const CROWDED: f64 = 0.14;
 /// Latency of a copy, and how much longer its transfer takes when all multiprocessors request at once.
 const FIRST: f64 = 350.0;
 const BURST: f64 = 2.2;
@@ -282,7 +283,7 @@ impl Iteration<'_> {
     fn transfers(&self, blocks: f64) -> f64 {
         let crowd = match self.emitted.copies {
             0 => 0.0,
-            _ => CROWDED * (blocks - 1.0).min(2.0),
+            _ => CROWDED * (blocks - UNCROWDED).clamp(0.0, 1.0),
         };
         LINE * f64::from(self.stages.lines) * (1.0 + crowd)
     }
