@@ -37,6 +37,8 @@
 //!
 //! Loads that addresses depend on go ahead of the loads that they feed (`indirect`).
 //!
+//! Loads in branches stand before them, with the condition as a mask (`branches`).
+//!
 //! Loads of loops without products are one iteration ahead, in registers (`streams`).
 //!
 //! # Loops that stay as they are
@@ -56,6 +58,7 @@
 mod account;
 mod ahead;
 mod bases;
+mod branches;
 mod candidate;
 mod depth;
 mod design;
@@ -211,6 +214,7 @@ fn pipeline_loop<'c: 'a, 'a>(
     if asked == 1 {
         return Err(format!("num_stages is {asked}"));
     }
+    branches::hoist_loads(of);
     let of = indirect::feed_ahead(of);
     let overlaps = overlap::issue_early(of, warps, plans);
     late_waits::defer(&mut Rewriter::new(of.operation().ctx()), of);

@@ -66,9 +66,6 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
     ) -> Result<Self, String> {
         const NONE: &str = "no load of it can come earlier";
         let products = loads::products(of);
-        if products.is_empty() {
-            return Err("its products are in branches".to_owned());
-        }
         let stored = stored_to(of.operation());
         let may_feed = |load| {
             let stored = stored.as_ref();
@@ -76,13 +73,17 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         };
         let mut chosen: Vec<Load> = Vec::new();
         let mut feeders: Vec<OperationRef> = Vec::new();
-        for operation in loads::of_products(of, &products) {
+        for operation in loads::of_products(of, &loads::all_products(of)) {
             let load = Load::of(of, operation, facts, plans).and_then(|load| {
                 if given.is_some_and(|given| !given.is_ahead(of, operation)) {
                     return Err("its stage is not before that of its uses".to_owned());
                 }
                 let needed = Slice::of(of, load.needs(), &[], may_feed)?;
-                feeders.extend(needed.loads().map(LoadOp::operation));
+                for feeder in needed.loads().map(LoadOp::operation) {
+                    if !feeders.contains(&feeder) {
+                        feeders.push(feeder);
+                    }
+                }
                 match &stored {
                     Err(reason) => Err(reason.clone()),
                     Ok(roots) if may_meet(parameter(load.address()), roots) => {

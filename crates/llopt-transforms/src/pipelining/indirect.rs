@@ -59,7 +59,7 @@ fn feeders<'c: 'a, 'a>(
     of: For<'c, 'a>,
     stored: &[Option<Value<'c, 'a>>],
 ) -> Vec<OperationRef<'c, 'a>> {
-    let products = loads::products(of);
+    let products = loads::all_products(of);
     let mut queue: Vec<Value> = loads::of_products(of, &products)
         .into_iter()
         .flat_map(loads::address_operands)

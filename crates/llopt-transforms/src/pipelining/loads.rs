@@ -7,7 +7,7 @@ use llopt_dialects::ttng::{
     AsyncTMACopyGlobalToLocalOp, BarrierExpectOp, InitBarrierOp, InvalBarrierOp, WaitBarrierOp,
     WarpGroupDotOp,
 };
-use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt};
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
 use llopt_plan::global_access::{AccessKind, Addresses, GlobalAccess, Groups};
 use llopt_plan::plans::Plans;
 use llopt_plan::tensor::TensorType;
@@ -15,7 +15,7 @@ use llopt_target::Feature;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use super::ring;
-use super::slice::{ancestor, maker};
+use super::slice::ancestor;
 use crate::axis::AxisAnalysis;
 use crate::copied_loads;
 use crate::layouts::parts_of;
@@ -82,11 +82,22 @@ pub(super) fn products<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<OperationRef<'c, 'a>>
     all.filter(|operation| is_product(*operation)).collect()
 }
 
-/// The loads of the factors of products, in the order of the program: loads of tensors, and buffers to which blocks
-/// are copied.
-pub(super) fn of_products<'c: 'a, 'a>(
-    of: For<'c, 'a>,
+/// All products of a body, those in its conditionals included.
+pub(super) fn all_products<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
+    let mut products = Vec::new();
+    of.operation().for_each_op(Walk::PreOrder, |operation| {
+        if is_product(operation) {
+            products.push(operation);
+        }
+    });
+    products
+}
+
+/// The operations within another one from which factors of products are made: loads, and what leads from these to the
+/// products.
+pub(super) fn leading_to<'c: 'a, 'a>(
     products: &[OperationRef<'c, 'a>],
+    within: OperationRef<'c, 'a>,
 ) -> Vec<OperationRef<'c, 'a>> {
     let mut queue: Vec<Value> = Vec::new();
     for product in products {
@@ -95,10 +106,10 @@ pub(super) fn of_products<'c: 'a, 'a>(
     }
     let mut seen: Vec<OperationRef> = Vec::new();
     while let Some(value) = queue.pop() {
-        let Some(operation) = maker(of, value) else {
+        let Some(operation) = value.defining_op() else {
             continue;
         };
-        if seen.contains(&operation) {
+        if seen.contains(&operation) || !operation.is_within(within) {
             continue;
         }
         seen.push(operation);
@@ -107,6 +118,16 @@ pub(super) fn of_products<'c: 'a, 'a>(
             queue.extend(operation.operand_values());
         }
     }
+    seen
+}
+
+/// The loads of the factors of products, in the order of the program: loads of tensors, and buffers to which blocks
+/// are copied.
+pub(super) fn of_products<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    products: &[OperationRef<'c, 'a>],
+) -> Vec<OperationRef<'c, 'a>> {
+    let seen = leading_to(products, of.operation());
     let all = of.operations().into_iter();
     let is_load = |operation: &OperationRef<'c, 'a>| {
         let load = LoadOp::of(*operation);
@@ -411,6 +432,19 @@ fn reads<'c: 'a, 'a>(load: LoadOp<'c, 'a>) -> Reads<'c, 'a> {
         return Reads::InRegisters(types[0], conversions);
     }
     Reads::InRegisters(result.r#type(), Vec::new())
+}
+
+/// The first of some operations if they are in one block, before which all of them are.
+pub(super) fn first_of_block<'c: 'a, 'a>(
+    operations: &[OperationRef<'c, 'a>],
+) -> Option<OperationRef<'c, 'a>> {
+    let first = operations.first()?;
+    let is_beside = |other: &OperationRef<'c, 'a>| other.parent_block() == first.parent_block();
+    let earlier = |one: OperationRef<'c, 'a>, other: OperationRef<'c, 'a>| {
+        if one.is_before(other) { one } else { other }
+    };
+    let all_are = operations.iter().all(is_beside);
+    all_are.then(|| operations.iter().copied().reduce(earlier))?
 }
 
 /// The operation of the body that reads a tensor first.

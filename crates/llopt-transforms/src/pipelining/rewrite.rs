@@ -13,7 +13,7 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, Operation, OperationRef, Value, ValueLike};
 
 use super::design::Design;
-use super::loads::{BulkLoad, Reads, Source};
+use super::loads::{self, BulkLoad, Reads, Source};
 use super::order::Parts;
 use super::ring;
 use super::running::{complete_behind, keep_running};
@@ -427,6 +427,19 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         }
     }
 
+    /// Where registers are read: in the conditional that contains all readers, or before the first one.
+    fn place(
+        &self,
+        readers: Vec<OperationRef<'c, 'a>>,
+        first: OperationRef<'c, 'a>,
+    ) -> OperationRef<'c, 'a> {
+        let mut readers = readers;
+        readers.retain(|reader| !self.ahead.contains(reader));
+        let inner = loads::first_of_block(&readers);
+        let is_inner = |inner: &OperationRef<'c, 'a>| inner.parent_block() != first.parent_block();
+        inner.filter(is_inner).unwrap_or(first)
+    }
+
     /// Makes the readers of the tensors of a group read slots.
     fn read(&mut self, group: &Group<'c, 'a>) -> Option<()> {
         for &index in &group.members {
@@ -434,7 +447,9 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
             let (ring, read) = (self.rings[index], self.indices.read);
             match &load.reads {
                 Reads::InMemory(allocations) => {
-                    let at = allocations[0].operation();
+                    let all = allocations.iter().map(|alloc| alloc.operation());
+                    let first = loads::first_of_block(&all.collect::<Vec<_>>());
+                    let at = first.unwrap_or(load.reader);
                     self.rewriter.set_before(at);
                     let mutable = MemDesc::of(allocations[0].result().r#type())?.is_mutable();
                     let view = self.slot(&load.slot, mutable, ring, read, at);
@@ -444,8 +459,15 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
                     }
                 }
                 Reads::InRegisters(to, conversions) => {
-                    self.rewriter.set_before(load.reader);
                     let at = load.operation();
+                    let readers = match conversions.is_empty() {
+                        true => at
+                            .result_values()
+                            .flat_map(|result| result.users())
+                            .collect(),
+                        false => conversions.iter().map(|op| op.operation()).collect(),
+                    };
+                    self.rewriter.set_before(self.place(readers, load.reader));
                     let view = self.slot(&load.slot, true, ring, read, at);
                     let tensor = self.put(LocalLoadOp::build(at.loc(), *to, view, None));
                     let made = [view, tensor].into_iter().filter_map(ValueExt::defining_op);

@@ -6,6 +6,8 @@ use llopt::sim::reference::Limits;
 use llopt::sim::{self, Argument, Launch, Machine};
 use llopt::{ArtifactKind, Compiler, Options, Source, Target, explain, run_reference};
 
+use crate::contents::{halves, numbers};
+
 /// Rows and columns of a block, and the number of blocks.
 const EXTENT: usize = 32;
 const BLOCKS: usize = 8;
@@ -136,22 +138,6 @@ fn kernel(addresses: Addresses, work: Work) -> String {
         work = addresses.text(),
         combined = work.text()
     )
-}
-
-/// Small whole numbers as f16.
-fn halves(count: usize, seed: usize) -> Argument {
-    let bytes = (0..count).flat_map(|at| {
-        let number = (at * 31 + at / 7 + seed) % 7;
-        u16::to_le_bytes([0xc200, 0xc000, 0xbc00, 0, 0x3c00, 0x4000, 0x4200][number])
-    });
-    Argument::Buffer(bytes.collect())
-}
-
-/// Numbers below a bound, in no order.
-fn numbers(count: usize, bound: usize, seed: usize) -> Argument {
-    let number = |at: usize| u32::try_from((at * 5 + at * at + seed) % bound);
-    let words = (0..count).flat_map(|at| number(at).expect("it is small").to_le_bytes());
-    Argument::Buffer(words.collect())
 }
 
 /// The arguments for so many iterations; tables have no entry that no iteration needs.

@@ -5,6 +5,7 @@
 mod barriers;
 mod block_pointers;
 mod build;
+mod contents;
 mod copy_waits;
 mod examples;
 mod indirect_loads;
@@ -17,6 +18,7 @@ mod layout_programs;
 mod loops;
 mod narrow_codes;
 mod prefetched_factors;
+mod products_in_branches;
 mod removals;
 mod reuse;
 mod scaled_products;

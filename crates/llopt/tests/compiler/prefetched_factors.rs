@@ -12,6 +12,7 @@ use llopt_transforms::pipelining::prefetch;
 use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
 
+use crate::contents::halves;
 use crate::loops::context;
 
 /// Extents of the result, and of k in an iteration.
@@ -113,16 +114,15 @@ module attributes {{\"ttg.num-ctas\" = 1 : i32, \"ttg.num-warps\" = 4 : i32, ttg
 }
 
 fn arguments(iterations: usize) -> Vec<Argument> {
-    let halves = [0xc200, 0xc000, 0xbc00, 0, 0x3c00, 0x4000, 0x4200];
     // One more tile than iterations: the loop loads ahead without a mask.
     let count = (iterations + 1) * ROWS * DEPTH;
-    let a = (0..count).flat_map(|at| u16::to_le_bytes(halves[(at * 31 + at / 7) % 7]));
+    let a = halves(count, 0);
     let count = (iterations + 1) * DEPTH * COLUMNS;
     let b = (0..count)
         .map(|at| ((at * 13 + at / 11) % 9) as u8)
         .map(|byte| byte.wrapping_sub(4));
     vec![
-        Argument::Buffer(a.collect()),
+        a,
         Argument::Buffer(b.collect()),
         Argument::Buffer(vec![0x55; 4 * ROWS * COLUMNS]),
         Argument::Int(iterations as i64),

@@ -11,6 +11,8 @@ use llopt::{
     Target, TensorCopies, run_reference,
 };
 
+use crate::contents::halves;
+
 const ROWS: usize = 64;
 const COLUMNS: usize = 32;
 /// Sizes for each form of the kernel.
@@ -242,15 +244,6 @@ impl Numbers {
             stride_b: if zero_b { 0 } else { stride_b },
         }
     }
-}
-
-/// Small whole numbers as f16.
-fn halves(count: usize, seed: usize) -> Argument {
-    let bytes = (0..count).flat_map(|at| {
-        let number = (at * 31 + at / 7 + seed) % 7;
-        u16::to_le_bytes([0xc200, 0xc000, 0xbc00, 0, 0x3c00, 0x4000, 0x4200][number])
-    });
-    Argument::Buffer(bytes.collect())
 }
 
 pub fn arguments(of: Sizes, form: Form) -> Vec<Argument> {
