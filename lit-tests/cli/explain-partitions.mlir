@@ -42,9 +42,9 @@
 // PTX: mbarrier.init.shared::cta.b64 {{.*}}, 4;
 // PTX: mbarrier.try_wait.parity
 // PTX: wgmma.mma_async
-// PTX-NOT: bar.sync
+// PTX-NOT: {{bar(rier)?}}.sync
 // PTX: wgmma.wait_group.sync.aligned 1
-// PTX-NOT: bar.sync
+// PTX-NOT: {{bar(rier)?}}.sync
 // PTX: mbarrier.arrive.shared::cta.b64 _, {{.*}}, 1;
 module {
   tt.func public @products(%from: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %x: !tt.tensordesc<tensor<64x64xf16>>, %y: !tt.tensordesc<tensor<64x64xf16>>, %o: !tt.tensordesc<tensor<64x64xf32>>, %n: i32) {

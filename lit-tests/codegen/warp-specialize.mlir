@@ -17,7 +17,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   // The kernel's warps wait for one another at barrier 0, and go home together with the others.
   // CHECK-DAG: setmaxnreg.inc.sync.aligned.u32 256
   // CHECK-DAG: bar.sync {{.*}}0, 128
-  // CHECK-DAG: bar.sync {{.*}}1, 384
+  // CHECK-DAG: barrier.sync {{.*}}1;
 
   // The first partition is one warp, behind the second, which has four.
   // CHECK-DAG: setmaxnreg.dec.sync.aligned.u32 80

@@ -29,6 +29,6 @@ pub(crate) struct Workers<'ctx> {
 impl Workers<'_> {
     /// Waits for all warps of the block.
     pub(crate) fn meet(&self, e: &Emitter<'_>, hooks: &dyn PartitionHooks) {
-        hooks.barrier_of(e, MEETING, self.warps * self.lanes);
+        hooks.barrier_of_all(e, MEETING);
     }
 }

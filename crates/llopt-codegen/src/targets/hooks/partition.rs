@@ -4,8 +4,11 @@ use crate::llvm::emitter::{Emitter, V};
 
 /// The instructions for the warp partitions of a block.
 pub trait PartitionHooks {
-    /// Waits at barrier `id` until so many threads have arrived.
+    /// Waits at barrier `id` until so many threads have arrived, all at this place of the code.
     fn barrier_of<'ctx>(&self, e: &Emitter<'ctx>, id: u32, threads: u32);
+
+    /// Waits at barrier `id` until all threads of the block have arrived, at this place of the code or at others.
+    fn barrier_of_all<'ctx>(&self, e: &Emitter<'ctx>, id: u32);
 
     /// The number of barriers of a block.
     fn barriers(&self) -> u32;

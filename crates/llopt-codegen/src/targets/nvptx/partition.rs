@@ -12,6 +12,12 @@ impl PartitionHooks for Nvptx {
         e.intrinsic_call("llvm.nvvm.barrier.cta.sync.aligned.count", &[], &arguments);
     }
 
+    /// Not `.aligned`, which says that all threads are at one place: compute-sanitizer reports those that are not.
+    fn barrier_of_all<'ctx>(&self, e: &Emitter<'ctx>, id: u32) {
+        let id = e.i32(i64::from(id));
+        e.intrinsic_call("llvm.nvvm.barrier.cta.sync.all", &[], &[id]);
+    }
+
     fn barriers(&self) -> u32 {
         16
     }
