@@ -226,10 +226,18 @@ impl Iteration<'_> {
         if self.stages.held { HELD } else { THROUGH }
     }
 
+    /// Loads of an iteration to registers, except those of addresses, which are used an iteration later.
+    fn loads(&self) -> u32 {
+        match self.stages.feeders > 0 && self.stages.through_registers == 0 {
+            true => 0,
+            false => self.emitted.loads,
+        }
+    }
+
     /// Whether each iteration stores the factors that it loads.
     fn stores_factors(&self) -> bool {
         let of = &self.emitted;
-        of.loads > 0 && (self.work() == Work::None || of.shared_stores > FEW_STORES)
+        self.loads() > 0 && (self.work() == Work::None || of.shared_stores > FEW_STORES)
     }
 
     /// How well work and memory overlap.
@@ -264,7 +272,7 @@ impl Iteration<'_> {
             return both.max(through) + self.spilled();
         }
         // The results of a few loads, such as scales, are stored when the products have been issued.
-        let few = match self.emitted.loads {
+        let few = match self.loads() {
             0 => 0.0,
             _ if self.emitted.warp_products > 0 => self.through() / blocks + EXPOSED * busy,
             _ => self.through() / blocks,
@@ -313,7 +321,7 @@ impl Iteration<'_> {
 
     /// The terms that are not zero.
     fn terms(&self, blocks: f64) -> Vec<(String, u32)> {
-        let through = if self.emitted.loads > 0 {
+        let through = if self.loads() > 0 {
             self.through() / blocks
         } else {
             0.0
