@@ -72,7 +72,7 @@ def paged(rows, page, depth, warps, stages, length=4096, sequences=64):
         pool = halves(sequences * pages, 2, page, depth)
         table = torch.randperm(sequences * pages, device="cuda", dtype=torch.int32)
         constants = (rows, page, depth, depth**-0.5 * 1.4426950408889634)
-        return (4, sequences), [queries, pool, table, out, pages], constants, 3
+        return (4, sequences, 1), [queries, pool, table, out, pages], constants, 3
 
     def expected(arguments):
         queries, pool, table = (argument.float() for argument in arguments[:3])
@@ -91,7 +91,7 @@ def gathered(tile, size=4096):
     def make():
         a, b, c = halves(size, size), halves(2 * size, size), halves(size, size)
         index = torch.randint(0, 2 * size, (size,), device="cuda", dtype=torch.int32)
-        return (size // rows, size // columns), [a, b, index, c, size, size], tile[:3], 3
+        return (size // rows, size // columns, 1), [a, b, index, c, size, size], tile[:3], 3
 
     def expected(arguments):
         a, b, index = arguments[:3]
@@ -109,7 +109,7 @@ def sparse(tile, kept, size=4096):
 
     def make():
         a, b, c = halves(size, size), halves(size, size), halves(size, size)
-        return (size // rows, size // columns), [a, b, flags().to(torch.int32), c, size, size], tile[:3], 3
+        return (size // rows, size // columns, 1), [a, b, flags().to(torch.int32), c, size, size], tile[:3], 3
 
     def expected(arguments):
         a, b, kept = (argument.float() for argument in arguments[:3])

@@ -25,7 +25,9 @@
 //!
 //! # Loops that stay as they are
 //!
-//! Loops with others in them, or that run at most twice; loads that are volatile, or that may read what the loop stores.
+//! Loops with others in them, or that run at most twice; loads that are volatile, or that may read what the loop stores. Loads
+//! whose addresses are loaded in a loop of few iterations, if their number is known: a mean of 16 rows of a table took 1.02
+//! of its time.
 
 use llopt_dialects::meaning::facts::{OpFacts, Synchronization};
 use llopt_dialects::tables::types::RankedTensor;
@@ -44,11 +46,15 @@ use super::slice::{Slice, maker};
 use super::stores::stored_to;
 use super::{graph, ring};
 use crate::layouts::times;
+use crate::loops::induction::Numbers;
 use crate::loops::pipeline::{End, Staged, pipeline};
 use crate::loops::view::{For, is_loop};
 
 /// Registers of a thread for addresses and counters.
 const BESIDE: u32 = 24;
+/// The most iterations of a loop, if their number is known, that LLVM unrolls to straight code, in which it issues the loads
+/// of addresses together.
+const UNROLLED: u64 = 32;
 /// The fewest iterations of a loop that is known to have so many.
 const FEWEST: f64 = 3.0;
 /// By how many per cent an iteration must become shorter if fewer blocks are resident.
@@ -158,8 +164,9 @@ pub(super) fn load_ahead(of: For<'_, '_>, warps: u32, plans: &Plans) -> Option<P
     let stored = stored_to(of.operation()).ok()?;
     let mut loads = loads(of);
     let mut slice = needs(of, &loads, &stored)?;
-    if leads(of, &slice).is_none() {
-        // Where a load needs what it has loaded, those stay whose addresses are loaded.
+    let is_unrolled = Numbers::of(of).is_some_and(|all| all.count() <= UNROLLED);
+    if is_unrolled || leads(of, &slice).is_none() {
+        // Where a load needs what it has loaded, or nothing is gained, those stay whose addresses are loaded.
         loads.retain(|load| {
             needs(of, &[*load], &stored).is_some_and(|all| all.loads().count() == 1)
         });
