@@ -17,7 +17,9 @@ use llopt_target::Target;
 pub use bulk::{BoxCopy, BulkHooks, Descriptor};
 pub use matrix::MatrixHooks;
 pub use partition::PartitionHooks;
-pub use warp_group::{Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, WarpGroupHooks};
+pub use warp_group::{
+    Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, MatrixDescriptor, WarpGroupHooks,
+};
 
 use crate::llvm::emitter::{Emitter, V};
 

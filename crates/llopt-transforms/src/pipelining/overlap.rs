@@ -21,10 +21,14 @@
 //!   Products complete in the order in which they were issued, so a wait leaves those running that were issued after its
 //!   own.
 
+use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
 use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::tt::LoadOp;
 use llopt_dialects::ttg::{AsyncWaitOp, LocalAllocOp, LocalLoadOp};
-use llopt_dialects::ttng::{WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp};
+use llopt_dialects::ttng::{
+    FenceAsyncSharedOp, TMAStoreWaitOp, WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
+};
+use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
@@ -137,12 +141,58 @@ pub(super) fn issue_early<'c: 'a, 'a>(of: For<'c, 'a>, warps: u32, plans: &Plans
     true
 }
 
-/// Whether a running product reads its operands undisturbed while an operation is executed.
-fn leaves_operands(operation: OperationRef<'_, '_>) -> bool {
-    operation.region_refs().len() == 0 && keeps_memory(operation)
+/// The buffers that an operation may write to, if all memory of blocks that it writes to is in known ones.
+fn written<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<Vec<Value<'c, 'a>>> {
+    let orders = TMAStoreWaitOp::of(operation).is_some()
+        || FenceAsyncSharedOp::of(operation).is_some()
         || WarpGroupDotWaitOp::of(operation).is_some()
         || AsyncWaitOp::of(operation).is_some()
-        || WaitBarrierOp::of(operation).is_some()
+        || WaitBarrierOp::of(operation).is_some();
+    if orders {
+        return Some(Vec::new());
+    }
+    let effects = operation.effects()?;
+    let writes = effects.into_iter().filter(|effect| {
+        let is_global = effect
+            .resource
+            .is_some_and(|resource| std::ptr::eq(resource, &GLOBAL_MEMORY));
+        effect.kind == EffectKind::Write && !is_global
+    });
+    writes.map(|effect| effect.value.and_then(buffer)).collect()
+}
+
+/// The buffer that a place in shared memory is in.
+fn buffer<'c: 'a, 'a>(place: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+    let mut place = place;
+    while let Some(view) = place.defining_op() {
+        if LocalAllocOp::of(view).is_some() {
+            return Some(place);
+        }
+        place = view
+            .operand_value(0)
+            .filter(|_| view.is_memory_effect_free())?;
+    }
+    None
+}
+
+/// Whether a running product reads its operands undisturbed while an operation is executed.
+fn leaves_operands<'c: 'a, 'a>(
+    operation: OperationRef<'c, 'a>,
+    product: WarpGroupDotOp<'c, 'a>,
+) -> bool {
+    if operation.region_refs().len() > 0 {
+        return false;
+    }
+    let in_memory = [product.a(), product.b()]
+        .into_iter()
+        .filter(|factor| MemDesc::of(factor.r#type()).is_some());
+    let factors: Option<Vec<Value>> = in_memory.map(buffer).collect();
+    let is_apart = || {
+        factors
+            .zip(written(operation))
+            .is_some_and(|(factors, written)| !written.iter().any(|one| factors.contains(one)))
+    };
+    keeps_memory(operation) || is_apart()
 }
 
 /// Lets the products of a body run until their results are read. That is for bodies in which some are issued early: elsewhere
@@ -157,33 +207,48 @@ pub(super) fn run_until_read<'c: 'a, 'a>(
     if products.len() < 2 || !pays(of, live_registers(of, plans), warps, plans) {
         return;
     }
-    for &product in products.iter().filter(|product| !product.is_async()) {
-        let mut younger = 0;
+    // Where each has to be complete, from the last to the first: a product is complete where one is that was issued after it.
+    let mut places: Vec<(WarpGroupDotOp<'c, 'a>, OperationRef<'c, 'a>)> = Vec::new();
+    for &product in products.iter().rev().filter(|product| !product.is_async()) {
         let mut at = product.operation();
         while let Some(next) = at.next_op() {
             let reads = next.operand_values().any(|value| value == product.d());
             at = next;
-            if reads || !leaves_operands(next) || next == of.terminator() {
+            if reads || !leaves_operands(next, product) || next == of.terminator() {
                 break;
             }
-            younger += i64::from(WarpGroupDotOp::of(next).is_some());
         }
-        let follows = product.operation().next_op();
-        if follows.is_none_or(|next| next == at) {
+        match places.last() {
+            Some(&(_, younger)) if younger.is_before(at) => places.push((product, younger)),
+            _ => places.push((product, at)),
+        }
+    }
+    while let Some(&(first, at)) = places.last() {
+        let start = places.partition_point(|(_, other)| *other != at);
+        let together = places.split_off(start);
+        // A product that is waited for at once needs no wait of its own.
+        if together.len() == 1 && first.operation().next_op() == Some(at) {
             continue;
         }
-        product.set_is_async(true);
-        let mut inputs = vec![product.d()];
-        // Registers that it reads must not be written meanwhile.
-        if MemDesc::of(product.a().r#type()).is_none() {
-            inputs.push(product.a());
+        let mut inputs: Vec<Value> = together.iter().map(|(product, _)| product.d()).collect();
+        for (product, _) in &together {
+            product.set_is_async(true);
+            // Registers that it reads must not be written meanwhile.
+            inputs.extend(Some(product.a()).filter(|a| MemDesc::of(a.r#type()).is_none()));
         }
+        let youngest = together[0].0.operation();
+        let after = products.iter().filter(|product| {
+            youngest.is_before(product.operation()) && product.operation().is_before(at)
+        });
+        let younger = after.count() as i64;
         let types: Vec<_> = inputs.iter().map(|input| input.r#type()).collect();
         rewriter.set_before(at);
         let wait = WarpGroupDotWaitOp::build(at.loc(), &types, &inputs, younger);
         let wait = rewriter.insert(wait);
-        if let Some(complete) = wait.result_value(0) {
-            product.d().replace_uses_except(complete, &[wait]);
+        for (index, (product, _)) in together.iter().enumerate() {
+            if let Some(complete) = wait.result_value(index) {
+                product.d().replace_uses_except(complete, &[wait]);
+            }
         }
     }
     for operation in of.operations() {
