@@ -43,23 +43,23 @@ def over_queries(
     """Adds to dK and dV of a tile of keys, and to dQ, for the queries from `first` to `last` of a head."""
     for start in tl.range(first, last, QUERIES):
         row = base + start
-        rows = row + tl.arange(0, QUERIES)
         queries = q.load([row, 0])
         given = do.load([row, 0])
         # The scores are in the logarithm's base two, transposed: one row for each key.
         scores = tl.dot(keys, queries.T) * scale
-        weights = tl.math.exp2(scores - tl.load(logarithms + rows)[None, :])
+        weights = tl.math.exp2(scores - logarithms.load([row])[None, :])
         if MASKED:
             later = start + tl.arange(0, QUERIES)[None, :] >= column + tl.arange(0, KEYS)[:, None]
             weights = tl.where(later, weights, 0.0)
         dp = tl.dot(values, given.T)
         dv = tl.dot(weights.to(given.dtype), given, dv)
-        ds = (weights * (dp - tl.load(delta + rows)[None, :])).to(queries.dtype)
+        ds = (weights * (dp - delta.load([row])[None, :])).to(queries.dtype)
         part = tl.dot(ds.T, keys)
         dk = tl.dot(ds, queries, dk)
         if REDUCED:
             dq.atomic_add([row, 0], part)
         else:
+            rows = row + tl.arange(0, QUERIES)
             places = rows[:, None] * DEPTH + tl.arange(0, DEPTH)[None, :]
             tl.atomic_add(dq + places, part, sem="relaxed")
     return dk, dv
@@ -67,17 +67,22 @@ def over_queries(
 
 @triton.jit
 def backward(
-    q, k, v, do, logarithms, delta, dq, dk, dv, scale, length,
-    DEPTH: tl.constexpr, QUERIES: tl.constexpr, KEYS: tl.constexpr, CAUSAL: tl.constexpr, REDUCED: tl.constexpr,
-    PARTS: tl.constexpr,
+    q, k, v, do, logarithms, delta, dq, dk, dv, scale, length, heads,
+    DEPTH: tl.constexpr, QUERIES: tl.constexpr, KEYS: tl.constexpr, GROUP: tl.constexpr, CAUSAL: tl.constexpr,
+    REDUCED: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """dK and dV of a tile of keys of a head, and its part of dQ.
 
-    With PARTS, the tiles of queries that the mask divides have a loop of their own. The gradients of the scores are those of
-    unscaled scores; dK is scaled at the end, dQ by `finish`.
+    The mask leaves the first tiles of keys the most queries. So the tiles of GROUP heads, whose matrices fit into the cache
+    together, come in the order of their work, and no long one is last (Graham, Bounds on multiprocessing timing
+    anomalies, 1969). With PARTS, the tiles of queries that the mask divides have a loop of their own. The gradients of the
+    scores are those of unscaled scores; dK is scaled at the end, dQ by `finish`.
     """
-    base = tl.program_id(1) * length
-    column = tl.program_id(0) * KEYS
+    across = GROUP * (length // KEYS)
+    head = tl.program_id(0) // across * GROUP
+    width = min(heads - head, GROUP)
+    column = tl.program_id(0) % across // width * KEYS
+    base = (head + tl.program_id(0) % across % width) * length
     keys = k.load([base + column, 0])
     values = v.load([base + column, 0])
     sum_k = tl.zeros((KEYS, DEPTH), tl.float32)

@@ -26,7 +26,7 @@ use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::tt::LoadOp;
 use llopt_dialects::ttg::{AsyncWaitOp, LocalAllocOp, LocalLoadOp};
 use llopt_dialects::ttng::{
-    FenceAsyncSharedOp, TMAStoreWaitOp, WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
+    AsyncTMACopyGlobalToLocalOp, FenceAsyncSharedOp, TMAStoreWaitOp, WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
 };
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
@@ -82,65 +82,6 @@ fn keeps_memory(operation: OperationRef<'_, '_>) -> bool {
         || WarpGroupDotOp::of(operation).is_some()
 }
 
-/// Whether it pays that products of a body overlap: a thread has so many registers, and no other block is resident, which
-/// would keep the matrix units busy meanwhile.
-fn pays(of: For<'_, '_>, registers: u32, warps: u32, plans: &Plans) -> bool {
-    let target = plans.target();
-    let needed = registers + BESIDE;
-    let threads = warps * target.warp_size();
-    let alone = target.resident_blocks(threads, needed, shared_bytes(of, FEWEST_STAGES)) == 1;
-    alone && needed <= target.plain_registers_of_each(threads)
-}
-
-/// The products that need no other one of their iteration, and come after it before anything that writes to memory.
-fn independent<'c: 'a, 'a>(
-    of: For<'c, 'a>,
-    first: WarpGroupDotOp<'c, 'a>,
-    others: &[WarpGroupDotOp<'c, 'a>],
-) -> Vec<WarpGroupDotOp<'c, 'a>> {
-    let operations = of.operations();
-    let may_move = |product: &WarpGroupDotOp<'c, 'a>| {
-        let needed = needs(of, product.operation());
-        let mut between = operations
-            .iter()
-            .skip_while(|own| **own != first.operation())
-            .take_while(|own| **own != product.operation());
-        !needed
-            .iter()
-            .any(|needed| WarpGroupDotOp::of(*needed).is_some())
-            && between.all(|own| keeps_memory(*own))
-    };
-    others.iter().copied().filter(may_move).collect()
-}
-
-/// Issues the products that need no other one of their iteration directly after the first; returns whether there are any.
-pub(super) fn issue_early<'c: 'a, 'a>(of: For<'c, 'a>, warps: u32, plans: &Plans) -> bool {
-    let products = products(of);
-    let Some((first, others)) = products.split_first() else {
-        return false;
-    };
-    let early = independent(of, *first, others);
-    let results = early.iter().chain([first]).map(|product| product.d());
-    let results = results.filter(|result| !of.yielded().contains(result));
-    let live = of.carried().into_iter().chain(results);
-    let live: u32 = live.map(|value| words(value, plans)).sum();
-    if early.is_empty() || !pays(of, live, warps, plans) {
-        return false;
-    }
-    let mut rewriter = Rewriter::new(of.operation().ctx());
-    let mut last = first.operation();
-    for product in early {
-        let needed = needs(of, product.operation());
-        for operation in needed.into_iter().chain([product.operation()]) {
-            if last.is_before(operation) {
-                rewriter.move_after(operation, last);
-                last = operation;
-            }
-        }
-    }
-    true
-}
-
 /// The buffers that an operation may write to, if all memory of blocks that it writes to is in known ones.
 fn written<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<Vec<Value<'c, 'a>>> {
     let orders = TMAStoreWaitOp::of(operation).is_some()
@@ -175,24 +116,112 @@ fn buffer<'c: 'a, 'a>(place: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
     None
 }
 
+/// The buffers that operations read, if all are known.
+fn read<'c: 'a, 'a>(operations: &[OperationRef<'c, 'a>]) -> Option<Vec<Value<'c, 'a>>> {
+    let operands = operations.iter().flat_map(|one| one.operand_values());
+    let places = operands.filter(|value| MemDesc::of(value.r#type()).is_some());
+    places.map(buffer).collect()
+}
+
+/// Whether an operation writes to none of some buffers, and is no wait for data in them.
+fn leaves<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    operation: OperationRef<'c, 'a>,
+    buffers: &[Value<'c, 'a>],
+) -> bool {
+    let brings = |wait: WaitBarrierOp<'c, 'a>| {
+        let barrier = buffer(wait.alloc());
+        let copies = of.operations().into_iter();
+        let mut copies = copies.filter_map(AsyncTMACopyGlobalToLocalOp::of);
+        barrier.is_none()
+            || copies.any(|copy| {
+                let own = buffer(copy.barrier());
+                let filled = buffer(copy.result());
+                (own.is_none() || own == barrier) && filled.is_none_or(|one| buffers.contains(&one))
+            })
+    };
+    operation.region_refs().len() == 0
+        && !WaitBarrierOp::of(operation).is_some_and(brings)
+        && written(operation).is_some_and(|written| !written.iter().any(|one| buffers.contains(one)))
+}
+
 /// Whether a running product reads its operands undisturbed while an operation is executed.
 fn leaves_operands<'c: 'a, 'a>(
     operation: OperationRef<'c, 'a>,
     product: WarpGroupDotOp<'c, 'a>,
 ) -> bool {
-    if operation.region_refs().len() > 0 {
+    let is_apart = || {
+        read(&[product.operation()])
+            .zip(written(operation))
+            .is_some_and(|(read, written)| !written.iter().any(|one| read.contains(one)))
+    };
+    operation.region_refs().len() == 0 && (keeps_memory(operation) || is_apart())
+}
+
+/// Whether it pays that products of a body overlap: a thread has so many registers, and no other block is resident, which
+/// would keep the matrix units busy meanwhile.
+fn pays(of: For<'_, '_>, registers: u32, warps: u32, plans: &Plans) -> bool {
+    let target = plans.target();
+    let needed = registers + BESIDE;
+    let threads = warps * target.warp_size();
+    let alone = target.resident_blocks(threads, needed, shared_bytes(of, FEWEST_STAGES)) == 1;
+    alone && needed <= target.plain_registers_of_each(threads)
+}
+
+/// The products that need no other one of their iteration, and come after it before anything that changes the memory that
+/// they read.
+fn independent<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    first: WarpGroupDotOp<'c, 'a>,
+    others: &[WarpGroupDotOp<'c, 'a>],
+) -> Vec<WarpGroupDotOp<'c, 'a>> {
+    let operations = of.operations();
+    let may_move = |product: &WarpGroupDotOp<'c, 'a>| {
+        let needed = needs(of, product.operation());
+        let mut between = operations
+            .iter()
+            .skip_while(|own| **own != first.operation())
+            .take_while(|own| **own != product.operation());
+        let moved = [&needed[..], &[product.operation()]].concat();
+        let buffers = read(&moved);
+        let leaves = |own: OperationRef<'c, 'a>| {
+            let read = buffers.as_deref();
+            keeps_memory(own) || read.is_some_and(|read| leaves(of, own, read))
+        };
+        !needed
+            .iter()
+            .any(|needed| WarpGroupDotOp::of(*needed).is_some())
+            && between.all(|own| leaves(*own))
+    };
+    others.iter().copied().filter(may_move).collect()
+}
+
+/// Issues the products that need no other one of their iteration directly after the first; returns whether there are any.
+pub(super) fn issue_early<'c: 'a, 'a>(of: For<'c, 'a>, warps: u32, plans: &Plans) -> bool {
+    let products = products(of);
+    let Some((first, others)) = products.split_first() else {
+        return false;
+    };
+    let early = independent(of, *first, others);
+    let results = early.iter().chain([first]).map(|product| product.d());
+    let results = results.filter(|result| !of.yielded().contains(result));
+    let live = of.carried().into_iter().chain(results);
+    let live: u32 = live.map(|value| words(value, plans)).sum();
+    if early.is_empty() || !pays(of, live, warps, plans) {
         return false;
     }
-    let in_memory = [product.a(), product.b()]
-        .into_iter()
-        .filter(|factor| MemDesc::of(factor.r#type()).is_some());
-    let factors: Option<Vec<Value>> = in_memory.map(buffer).collect();
-    let is_apart = || {
-        factors
-            .zip(written(operation))
-            .is_some_and(|(factors, written)| !written.iter().any(|one| factors.contains(one)))
-    };
-    keeps_memory(operation) || is_apart()
+    let mut rewriter = Rewriter::new(of.operation().ctx());
+    let mut last = first.operation();
+    for product in early {
+        let needed = needs(of, product.operation());
+        for operation in needed.into_iter().chain([product.operation()]) {
+            if last.is_before(operation) {
+                rewriter.move_after(operation, last);
+                last = operation;
+            }
+        }
+    }
+    true
 }
 
 /// Lets the products of a body run until their results are read. That is for bodies in which some are issued early: elsewhere
@@ -254,6 +283,47 @@ pub(super) fn run_until_read<'c: 'a, 'a>(
     for operation in of.operations() {
         if let Some(wait) = WarpGroupDotWaitOp::of(operation) {
             wait_earlier(rewriter, of, wait, &products);
+        }
+    }
+    for operation in of.operations() {
+        if WarpGroupDotWaitOp::of(operation).is_some() {
+            read_before(rewriter, of, operation, warps, plans);
+        }
+    }
+}
+
+/// Moves reads of shared memory that follow a wait for products before it, if a thread has registers for the data: they
+/// overlap with the products.
+fn read_before<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    wait: OperationRef<'c, 'a>,
+    warps: u32,
+    plans: &Plans,
+) {
+    let operations = of.operations();
+    let behind: Vec<OperationRef> = operations
+        .into_iter()
+        .skip_while(|operation| *operation != wait)
+        .skip(1)
+        .take_while(|operation| {
+            operation.is_memory_effect_free() || LocalLoadOp::of(*operation).is_some()
+        })
+        .collect();
+    for &load in behind.iter().filter(|one| LocalLoadOp::of(**one).is_some()) {
+        let needed = needs(of, load);
+        if needed.contains(&wait) {
+            continue;
+        }
+        let moved = needed.into_iter().filter(|needed| behind.contains(needed));
+        let moved: Vec<OperationRef> = moved.chain([load]).collect();
+        for &operation in &moved {
+            rewriter.move_before(operation, wait);
+        }
+        if !pays(of, live_registers(of, plans), warps, plans) {
+            for &operation in moved.iter().rev() {
+                rewriter.move_after(operation, wait);
+            }
         }
     }
 }
