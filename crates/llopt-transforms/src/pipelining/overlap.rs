@@ -317,10 +317,12 @@ fn read_before<'c: 'a, 'a>(
         }
         let moved = needed.into_iter().filter(|needed| behind.contains(needed));
         let moved: Vec<OperationRef> = moved.chain([load]).collect();
+        let before = live_registers(of, plans);
         for &operation in &moved {
             rewriter.move_before(operation, wait);
         }
-        if !pays(of, live_registers(of, plans), warps, plans) {
+        let after = live_registers(of, plans);
+        if after > before && !pays(of, after, warps, plans) {
             for &operation in moved.iter().rev() {
                 rewriter.move_after(operation, wait);
             }
