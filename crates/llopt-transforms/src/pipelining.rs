@@ -29,6 +29,9 @@
 //! The loop itself is expanded by [`crate::loops::pipeline`]; conditions become masks. Where these cost instructions, the
 //! last iterations can have a loop of their own (`last_iterations`).
 //!
+//! Blocks that are copied before the loop and read in it are waited for after the copies of the first iterations
+//! (`first_waits`).
+//!
 //! Where factors are copied as whole blocks, a separate warp can issue the copies (`partitions`), and of two products
 //! in a chain, as in attention, the first can run an iteration ahead of the second (`ahead`). That is done where the
 //! program asks for partitions (`tt.warp_specialize` on the loop or on one around it), for such chains where the
@@ -59,6 +62,7 @@ mod candidate;
 mod depth;
 mod design;
 mod division;
+mod first_waits;
 mod graph;
 mod guard;
 mod last_iterations;

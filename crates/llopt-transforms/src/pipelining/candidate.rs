@@ -17,7 +17,7 @@ use super::rewrite::rewrite;
 use super::running::{Running, running};
 use super::slice::Slice;
 use super::stores::{may_meet, parameter, stored_to};
-use super::{depth, last_iterations, overlap, ring};
+use super::{depth, first_waits, last_iterations, overlap, ring};
 use crate::allocation::FunctionBuffers;
 use crate::axis::AxisAnalysis;
 use crate::loops::unroll::{FACTOR, STAGES};
@@ -222,6 +222,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         of.operation().remove_attr(STAGES);
         let new = rewrite(&mut rewriter, design);
         let new = new.ok_or("a value would be used before it is there")?;
+        first_waits::defer(&mut rewriter, new);
         if depth.outstanding {
             // Later, when accesses have their final form.
             let factor = attr::i32(of_context, HALVES as i32);
