@@ -59,6 +59,7 @@ mod account;
 mod ahead;
 mod bases;
 mod candidate;
+mod copy_order;
 mod depth;
 mod design;
 mod division;

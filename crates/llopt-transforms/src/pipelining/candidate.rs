@@ -17,7 +17,7 @@ use super::rewrite::rewrite;
 use super::running::{Running, running};
 use super::slice::Slice;
 use super::stores::{may_meet, parameter, stored_to};
-use super::{depth, first_waits, last_iterations, overlap, ring};
+use super::{copy_order, depth, first_waits, last_iterations, overlap, ring};
 use crate::allocation::FunctionBuffers;
 use crate::axis::AxisAnalysis;
 use crate::loops::unroll::{FACTOR, STAGES};
@@ -229,6 +229,9 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             new.operation().set_attr(FACTOR, factor);
         } else if self.overlaps {
             overlap::run_until_read(&mut rewriter, new, self.warps, plans);
+            if pipelined.running > 0 {
+                copy_order::load_first(&mut rewriter, new);
+            }
         }
         Ok(pipelined)
     }

@@ -33,8 +33,13 @@ impl<'c: 'a, 'a> Copied<'c, 'a> {
         let waiting = WaitBarrierOp::of(wait)?;
         LocalAllocOp::defining(waiting.alloc())?;
         let users: Vec<OperationRef> = waiting.alloc().users().collect();
-        let waits = users.iter().filter(|user| WaitBarrierOp::of(**user).is_some());
-        let mut copies = users.iter().copied().filter_map(AsyncTMACopyGlobalToLocalOp::of);
+        let waits = users
+            .iter()
+            .filter(|user| WaitBarrierOp::of(**user).is_some());
+        let mut copies = users
+            .iter()
+            .copied()
+            .filter_map(AsyncTMACopyGlobalToLocalOp::of);
         let copy = copies.next().filter(|_| waits.count() == 1)?;
         let buffer = LocalAllocOp::defining(copy.result())?.result();
         let invalidate = wait.next_op().filter(|next| {

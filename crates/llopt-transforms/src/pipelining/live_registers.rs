@@ -46,7 +46,12 @@ fn renames(conversion: ConvertLayoutOp<'_, '_>, plans: &Plans) -> bool {
         return false;
     };
     let plan = plans.conversion(conversion.operation(), &from, &to);
-    plan.is_ok_and(|plan| matches!(plan.movement, Movement::Nothing | Movement::Registers { .. }))
+    plan.is_ok_and(|plan| {
+        matches!(
+            plan.movement,
+            Movement::Nothing | Movement::Registers { .. }
+        )
+    })
 }
 
 /// The operations that need the registers of a value, under its own name or under another one.

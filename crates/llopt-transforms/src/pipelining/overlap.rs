@@ -26,7 +26,8 @@ use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::tt::LoadOp;
 use llopt_dialects::ttg::{AsyncWaitOp, LocalAllocOp, LocalLoadOp};
 use llopt_dialects::ttng::{
-    AsyncTMACopyGlobalToLocalOp, FenceAsyncSharedOp, TMAStoreWaitOp, WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp,
+    AsyncTMACopyGlobalToLocalOp, FenceAsyncSharedOp, TMAStoreWaitOp, WaitBarrierOp, WarpGroupDotOp,
+    WarpGroupDotWaitOp,
 };
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
@@ -74,7 +75,7 @@ fn needs<'c: 'a, 'a>(
 }
 
 /// Whether an operation at most reads memory, or fills a buffer that nothing else writes to.
-fn keeps_memory(operation: OperationRef<'_, '_>) -> bool {
+pub(super) fn keeps_memory(operation: OperationRef<'_, '_>) -> bool {
     operation.is_memory_effect_free()
         || LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
         || LocalAllocOp::of(operation).is_some_and(|buffer| buffer.src().is_some())
@@ -142,7 +143,8 @@ fn leaves<'c: 'a, 'a>(
     };
     operation.region_refs().len() == 0
         && !WaitBarrierOp::of(operation).is_some_and(brings)
-        && written(operation).is_some_and(|written| !written.iter().any(|one| buffers.contains(one)))
+        && written(operation)
+            .is_some_and(|written| !written.iter().any(|one| buffers.contains(one)))
 }
 
 /// Whether a running product reads its operands undisturbed while an operation is executed.

@@ -196,7 +196,8 @@ impl WarpGroupHooks for Nvptx {
             ""
         };
         let computed = descriptors.text();
-        let text = format!("{{\n{truths}{computed}\twgmma.fence.sync.aligned;\n{body}{commit}{wait}\t}}");
+        let text =
+            format!("{{\n{truths}{computed}\twgmma.fence.sync.aligned;\n{body}{commit}{wait}\t}}");
         constraints.extend(tied);
         constraints.extend(
             operands
