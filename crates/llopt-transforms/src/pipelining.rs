@@ -222,6 +222,9 @@ fn pipeline_loop<'c: 'a, 'a>(
         return Err(format!("num_stages is {asked}"));
     }
     let overlaps = overlap::issue_early(of, warps, plans);
+    if overlaps {
+        overlap::sum_last(of);
+    }
     late_waits::defer(&mut Rewriter::new(of.operation().ctx()), of);
     let facts = AxisAnalysis::of(module);
     let candidate = Candidate {

@@ -17,6 +17,7 @@
 //!
 //! - A product that needs no other one of its iteration is issued after the first of them ([`issue_early`]), if a thread
 //!   has registers for the results of all.
+//! - A product that only adds to a sum is issued last ([`sum_last`]).
 //! - A product runs until an operation reads its result, or may write to the memory that it reads ([`run_until_read`]).
 //!   Products complete in the order in which they were issued, so a wait leaves those running that were issued after its
 //!   own.
@@ -224,6 +225,29 @@ pub(super) fn issue_early<'c: 'a, 'a>(of: For<'c, 'a>, warps: u32, plans: &Plans
         }
     }
     true
+}
+
+/// Issues a product that only adds to a sum after all others of its iteration, whose results are read in it: then it can run on
+/// into the next one while threads work on these.
+pub(super) fn sum_last<'c: 'a, 'a>(of: For<'c, 'a>) {
+    let products = products(of);
+    let Some((last, others)) = products.split_last() else {
+        return;
+    };
+    let adds =
+        |product: &WarpGroupDotOp| of.yielded().contains(&product.d()) && product.d().has_one_use();
+    let Some(product) = others.iter().rev().find(|product| adds(product)) else {
+        return;
+    };
+    let mut between = of
+        .operations()
+        .into_iter()
+        .skip_while(|own| *own != product.operation())
+        .skip(1)
+        .take_while(|own| *own != last.operation());
+    if !adds(last) && between.all(|own| leaves_operands(own, *product)) {
+        Rewriter::new(of.operation().ctx()).move_after(product.operation(), last.operation());
+    }
 }
 
 /// Lets the products of a body run until their results are read. That is for bodies in which some are issued early: elsewhere
