@@ -58,6 +58,7 @@
 mod account;
 mod ahead;
 mod bases;
+mod buffers;
 mod candidate;
 mod copy_order;
 mod depth;

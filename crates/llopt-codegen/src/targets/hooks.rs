@@ -6,7 +6,7 @@
 mod bulk;
 mod matrix;
 mod partition;
-mod warp_group;
+pub(crate) mod warp_group;
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::InstructionValue;
@@ -17,9 +17,7 @@ use llopt_target::Target;
 pub use bulk::{BoxCopy, BulkHooks, Descriptor};
 pub use matrix::MatrixHooks;
 pub use partition::PartitionHooks;
-pub use warp_group::{
-    Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, MatrixDescriptor, WarpGroupHooks,
-};
+pub use warp_group::{Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, WarpGroupHooks};
 
 use crate::llvm::emitter::{Emitter, V};
 

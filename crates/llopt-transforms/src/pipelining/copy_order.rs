@@ -20,13 +20,13 @@
 
 use llopt_dialects::ttng::{
     AsyncTMACopyGlobalToLocalOp, AsyncTMACopyLocalToGlobalOp, AsyncTMAReduceOp, BarrierExpectOp,
-    TMAStoreWaitOp, WarpGroupDotWaitOp,
+    FenceAsyncSharedOp, TMAStoreWaitOp, WarpGroupDotWaitOp,
 };
 use llopt_mlir::ir::OperationExt;
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::OperationRef;
 
-use super::overlap::keeps_memory;
+use super::buffers::{keeps_memory, named, writes_none_of};
 use super::slice::maker;
 use crate::loops::view::For;
 
@@ -68,6 +68,9 @@ pub(super) fn load_first<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c
         .copied()
         .filter(|own| loads(*own))
         .collect();
+    if moved.is_empty() {
+        return;
+    }
     let mut next = 0;
     while let Some(&operation) = moved.get(next) {
         next += 1;
@@ -84,6 +87,23 @@ pub(super) fn load_first<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c
             }
             moved.push(made);
         }
+    }
+    // What they change places with.
+    let Some(buffers) = named(&moved) else {
+        return;
+    };
+    let end = of.terminator();
+    let mut others = operations[place..]
+        .iter()
+        .filter(|own| !moved.contains(own) && **own != end);
+    let leaves = |own: OperationRef<'c, 'a>| {
+        keeps_memory(own)
+            || FenceAsyncSharedOp::of(own).is_some()
+            || WarpGroupDotWaitOp::of(own).is_some()
+            || writes_none_of(own, &buffers)
+    };
+    if !others.all(|own| leaves(*own)) {
+        return;
     }
     for (at, wait) in operations[..place].iter().enumerate() {
         let is_wait = TMAStoreWaitOp::of(*wait).is_some();

@@ -22,20 +22,15 @@
 //!   Products complete in the order in which they were issued, so a wait leaves those running that were issued after its
 //!   own.
 
-use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
 use llopt_dialects::tables::types::MemDesc;
-use llopt_dialects::tt::LoadOp;
-use llopt_dialects::ttg::{AsyncWaitOp, LocalAllocOp, LocalLoadOp};
-use llopt_dialects::ttng::{
-    AsyncTMACopyGlobalToLocalOp, FenceAsyncSharedOp, TMAStoreWaitOp, WaitBarrierOp, WarpGroupDotOp,
-    WarpGroupDotWaitOp,
-};
-use llopt_mlir::dialect::EffectKind;
+use llopt_dialects::ttg::LocalLoadOp;
+use llopt_dialects::ttng::{WarpGroupDotOp, WarpGroupDotWaitOp};
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use melior::ir::{OperationRef, Value, ValueLike};
 
+use super::buffers::{is_apart_from, keeps_memory, leaves_operands, named, orders};
 use super::live_registers::{live_registers, words};
 use super::slice::maker;
 use super::warps::shared_bytes;
@@ -75,92 +70,6 @@ fn needs<'c: 'a, 'a>(
     operations
 }
 
-/// Whether an operation at most reads memory, or fills a buffer that nothing else writes to.
-pub(super) fn keeps_memory(operation: OperationRef<'_, '_>) -> bool {
-    operation.is_memory_effect_free()
-        || LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
-        || LocalAllocOp::of(operation).is_some_and(|buffer| buffer.src().is_some())
-        || LocalLoadOp::of(operation).is_some()
-        || WarpGroupDotOp::of(operation).is_some()
-}
-
-/// The buffers that an operation may write to, if all memory of blocks that it writes to is in known ones.
-fn written<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<Vec<Value<'c, 'a>>> {
-    let orders = TMAStoreWaitOp::of(operation).is_some()
-        || FenceAsyncSharedOp::of(operation).is_some()
-        || WarpGroupDotWaitOp::of(operation).is_some()
-        || AsyncWaitOp::of(operation).is_some()
-        || WaitBarrierOp::of(operation).is_some();
-    if orders {
-        return Some(Vec::new());
-    }
-    let effects = operation.effects()?;
-    let writes = effects.into_iter().filter(|effect| {
-        let is_global = effect
-            .resource
-            .is_some_and(|resource| std::ptr::eq(resource, &GLOBAL_MEMORY));
-        effect.kind == EffectKind::Write && !is_global
-    });
-    writes.map(|effect| effect.value.and_then(buffer)).collect()
-}
-
-/// The buffer that a place in shared memory is in.
-fn buffer<'c: 'a, 'a>(place: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
-    let mut place = place;
-    while let Some(view) = place.defining_op() {
-        if LocalAllocOp::of(view).is_some() {
-            return Some(place);
-        }
-        place = view
-            .operand_value(0)
-            .filter(|_| view.is_memory_effect_free())?;
-    }
-    None
-}
-
-/// The buffers that operations read, if all are known.
-fn read<'c: 'a, 'a>(operations: &[OperationRef<'c, 'a>]) -> Option<Vec<Value<'c, 'a>>> {
-    let operands = operations.iter().flat_map(|one| one.operand_values());
-    let places = operands.filter(|value| MemDesc::of(value.r#type()).is_some());
-    places.map(buffer).collect()
-}
-
-/// Whether an operation writes to none of some buffers, and is no wait for data in them.
-fn leaves<'c: 'a, 'a>(
-    of: For<'c, 'a>,
-    operation: OperationRef<'c, 'a>,
-    buffers: &[Value<'c, 'a>],
-) -> bool {
-    let brings = |wait: WaitBarrierOp<'c, 'a>| {
-        let barrier = buffer(wait.alloc());
-        let copies = of.operations().into_iter();
-        let mut copies = copies.filter_map(AsyncTMACopyGlobalToLocalOp::of);
-        barrier.is_none()
-            || copies.any(|copy| {
-                let own = buffer(copy.barrier());
-                let filled = buffer(copy.result());
-                (own.is_none() || own == barrier) && filled.is_none_or(|one| buffers.contains(&one))
-            })
-    };
-    operation.region_refs().len() == 0
-        && !WaitBarrierOp::of(operation).is_some_and(brings)
-        && written(operation)
-            .is_some_and(|written| !written.iter().any(|one| buffers.contains(one)))
-}
-
-/// Whether a running product reads its operands undisturbed while an operation is executed.
-fn leaves_operands<'c: 'a, 'a>(
-    operation: OperationRef<'c, 'a>,
-    product: WarpGroupDotOp<'c, 'a>,
-) -> bool {
-    let is_apart = || {
-        read(&[product.operation()])
-            .zip(written(operation))
-            .is_some_and(|(read, written)| !written.iter().any(|one| read.contains(one)))
-    };
-    operation.region_refs().len() == 0 && (keeps_memory(operation) || is_apart())
-}
-
 /// Whether it pays that products of a body overlap: a thread has so many registers, and no other block is resident, which
 /// would keep the matrix units busy meanwhile.
 fn pays(of: For<'_, '_>, registers: u32, warps: u32, plans: &Plans) -> bool {
@@ -186,15 +95,15 @@ fn independent<'c: 'a, 'a>(
             .skip_while(|own| **own != first.operation())
             .take_while(|own| **own != product.operation());
         let moved = [&needed[..], &[product.operation()]].concat();
-        let buffers = read(&moved);
-        let leaves = |own: OperationRef<'c, 'a>| {
-            let read = buffers.as_deref();
-            keeps_memory(own) || read.is_some_and(|read| leaves(of, own, read))
+        let read = named(&moved);
+        let is_apart = |own: OperationRef<'c, 'a>| {
+            let read = read.as_deref();
+            keeps_memory(own) || read.is_some_and(|read| is_apart_from(of, own, read))
         };
         !needed
             .iter()
             .any(|needed| WarpGroupDotOp::of(*needed).is_some())
-            && between.all(|own| leaves(*own))
+            && between.all(|own| is_apart(*own))
     };
     others.iter().copied().filter(may_move).collect()
 }
@@ -245,7 +154,8 @@ pub(super) fn sum_last<'c: 'a, 'a>(of: For<'c, 'a>) {
         .skip_while(|own| *own != product.operation())
         .skip(1)
         .take_while(|own| *own != last.operation());
-    if !adds(last) && between.all(|own| leaves_operands(own, *product)) {
+    // A wait for products counts those before it.
+    if !adds(last) && between.all(|own| !orders(own) && leaves_operands(own, *product)) {
         Rewriter::new(of.operation().ctx()).move_after(product.operation(), last.operation());
     }
 }

@@ -16,7 +16,8 @@ use melior::ir::OperationRef;
 use crate::llvm::emitter::V;
 use crate::ops::matrix::warp_group_fragments::{GROUP_WARP_BITS, Repetitions, row_and_column};
 use crate::ops::memory::local::{self, View};
-use crate::targets::hooks::{FirstOperand, MatrixDescriptor};
+use crate::targets::hooks::FirstOperand;
+use crate::targets::hooks::warp_group::MatrixDescriptor;
 use crate::values::words;
 use crate::walk::function::{FunctionLowering, Lowered};
 
