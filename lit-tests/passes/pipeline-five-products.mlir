@@ -15,7 +15,7 @@ module {
   // CHECK: ttng.wait_barrier
   // CHECK: ttng.wait_barrier
   // CHECK: scf.for
-  // The scores and dP run at a time, and the rows of logarithms are read meanwhile.
+  // The scores and dP, whose factor is loaded after them, run at a time, and the rows of logarithms are read meanwhile.
   // CHECK: %[[S:.*]] = ttng.warp_group_dot {{.*}}isAsync = true
   // CHECK: %[[DP:.*]] = ttng.warp_group_dot {{.*}}isAsync = true
   // CHECK: ttg.local_load
@@ -65,7 +65,6 @@ module {
     %values = tt.descriptor_load %v[%column, %c0] : !tt.tensordesc<tensor<128x128xf16>> -> tensor<128x128xf16>
     %sums:2 = scf.for %row = %c0 to %length step %c64 iter_args(%dk_sum = %zero, %dv_sum = %zero) -> (tensor<128x128xf32>, tensor<128x128xf32>) : i32 {
       %queries = tt.descriptor_load %q[%row, %c0] : !tt.tensordesc<tensor<64x128xf16>> -> tensor<64x128xf16>
-      %given = tt.descriptor_load %do[%row, %c0] : !tt.tensordesc<tensor<64x128xf16>> -> tensor<64x128xf16>
       %qt = tt.trans %queries {order = array<i32: 1, 0>} : tensor<64x128xf16> -> tensor<128x64xf16>
       %s = tt.dot %keys, %qt, %none : tensor<128x128xf16> * tensor<128x64xf16> -> tensor<128x64xf32>
       %factor = tt.splat %scale : f32 -> tensor<128x64xf32>
@@ -75,6 +74,7 @@ module {
       %l2 = tt.broadcast %l1 : tensor<1x64xf32> -> tensor<128x64xf32>
       %exponents = arith.subf %scaled, %l2 : tensor<128x64xf32>
       %p = math.exp2 %exponents : tensor<128x64xf32>
+      %given = tt.descriptor_load %do[%row, %c0] : !tt.tensordesc<tensor<64x128xf16>> -> tensor<64x128xf16>
       %ot = tt.trans %given {order = array<i32: 1, 0>} : tensor<64x128xf16> -> tensor<128x64xf16>
       %dp = tt.dot %values, %ot, %none : tensor<128x128xf16> * tensor<128x64xf16> -> tensor<128x64xf32>
       %ph = arith.truncf %p : tensor<128x64xf32> to tensor<128x64xf16>

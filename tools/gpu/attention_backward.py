@@ -58,10 +58,8 @@ class Configuration:
 
 
 CONFIGURATIONS = [
-    Configuration(queries, keys, stages, warps, reduced, parts)
-    for (queries, keys, warps), stages, reduced, parts in itertools.product(
-        ((64, 128, 8), (64, 64, 4)), (2, 3), (True, False), (True, False)
-    )
+    Configuration(64, 128, stages, 8, reduced, parts)
+    for stages, reduced, parts in itertools.product((3, 2), (True, False), (True, False))
 ]
 
 

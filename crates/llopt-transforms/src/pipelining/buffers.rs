@@ -13,7 +13,7 @@ use llopt_dialects::ttng::{
     WarpGroupDotWaitOp,
 };
 use llopt_mlir::dialect::EffectKind;
-use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::ir::{Effect, OperationExt, ValueExt};
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::loops::view::For;
@@ -48,18 +48,29 @@ pub(super) fn named<'c: 'a, 'a>(operations: &[OperationRef<'c, 'a>]) -> Option<V
     places.map(buffer).collect()
 }
 
+fn is_global(effect: &Effect<'_, '_>) -> bool {
+    effect
+        .resource
+        .is_some_and(|resource| std::ptr::eq(resource, &GLOBAL_MEMORY))
+}
+
+/// Whether an operation may write to global memory.
+fn writes_global(operation: OperationRef<'_, '_>) -> bool {
+    operation.effects().is_none_or(|effects| {
+        let mut effects = effects.iter();
+        effects.any(|effect| effect.kind == EffectKind::Write && is_global(effect))
+    })
+}
+
 /// The buffers that an operation may write to, if all shared memory that it writes to is in known ones.
 fn written<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<Vec<Value<'c, 'a>>> {
     if TMAStoreWaitOp::of(operation).is_some() {
         return Some(Vec::new());
     }
     let effects = operation.effects()?;
-    let writes = effects.into_iter().filter(|effect| {
-        let is_global = effect
-            .resource
-            .is_some_and(|resource| std::ptr::eq(resource, &GLOBAL_MEMORY));
-        effect.kind == EffectKind::Write && !is_global
-    });
+    let writes = effects
+        .into_iter()
+        .filter(|effect| effect.kind == EffectKind::Write && !is_global(effect));
     writes.map(|effect| effect.value.and_then(buffer)).collect()
 }
 
@@ -72,8 +83,8 @@ pub(super) fn writes_none_of<'c: 'a, 'a>(
     known.is_some_and(|written| !written.iter().any(|one| buffers.contains(one)))
 }
 
-/// Whether what reads some buffers may come before an operation of a body that comes before it now: the operation writes to
-/// none of them, and is no wait for data in them.
+/// Whether what reads some buffers, and loads from global memory, may come before an operation of a body that comes before it
+/// now: the operation writes to neither, and is no wait for data in the buffers.
 pub(super) fn is_apart_from<'c: 'a, 'a>(
     of: For<'c, 'a>,
     operation: OperationRef<'c, 'a>,
@@ -92,7 +103,9 @@ pub(super) fn is_apart_from<'c: 'a, 'a>(
     };
     match WaitBarrierOp::of(operation) {
         Some(wait) => !brings(wait),
-        None => !orders(operation) && writes_none_of(operation, buffers),
+        None => {
+            !orders(operation) && !writes_global(operation) && writes_none_of(operation, buffers)
+        }
     }
 }
 

@@ -23,7 +23,7 @@
 //!   own.
 
 use llopt_dialects::tables::types::MemDesc;
-use llopt_dialects::ttg::LocalLoadOp;
+use llopt_dialects::ttg::{LocalAllocOp, LocalLoadOp};
 use llopt_dialects::ttng::{WarpGroupDotOp, WarpGroupDotWaitOp};
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
@@ -32,6 +32,7 @@ use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::buffers::{is_apart_from, keeps_memory, leaves_operands, named, orders};
 use super::live_registers::{live_registers, words};
+use super::loads::BulkLoad;
 use super::slice::maker;
 use super::warps::shared_bytes;
 use crate::loops::view::For;
@@ -70,6 +71,34 @@ fn needs<'c: 'a, 'a>(
     operations
 }
 
+/// The operations of a body that a product needs, in the order of the body: those that make its operands, and those that copy
+/// blocks to the buffers that it reads.
+fn needs_of_product<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    product: WarpGroupDotOp<'c, 'a>,
+) -> Vec<OperationRef<'c, 'a>> {
+    let mut needed = needs(of, product.operation());
+    let filled = needed.iter().copied().filter_map(LocalAllocOp::of);
+    let filled: Vec<BulkLoad> = filled
+        .filter(|buffer| buffer.src().is_none())
+        .filter_map(|buffer| BulkLoad::to(of, buffer))
+        .collect();
+    for bulk in filled {
+        let copies = [
+            bulk.copy.operation(),
+            bulk.expect.operation(),
+            bulk.wait.operation(),
+        ];
+        for operation in copies.into_iter().chain(bulk.barrier) {
+            needed.extend(needs(of, operation));
+            needed.push(operation);
+        }
+    }
+    let mut operations = of.operations();
+    operations.retain(|operation| needed.contains(operation));
+    operations
+}
+
 /// Whether it pays that products of a body overlap: a thread has so many registers, and no other block is resident, which
 /// would keep the matrix units busy meanwhile.
 fn pays(of: For<'_, '_>, registers: u32, warps: u32, plans: &Plans) -> bool {
@@ -89,11 +118,12 @@ fn independent<'c: 'a, 'a>(
 ) -> Vec<WarpGroupDotOp<'c, 'a>> {
     let operations = of.operations();
     let may_move = |product: &WarpGroupDotOp<'c, 'a>| {
-        let needed = needs(of, product.operation());
+        let needed = needs_of_product(of, *product);
         let mut between = operations
             .iter()
             .skip_while(|own| **own != first.operation())
-            .take_while(|own| **own != product.operation());
+            .take_while(|own| **own != product.operation())
+            .filter(|own| !needed.contains(own));
         let moved = [&needed[..], &[product.operation()]].concat();
         let read = named(&moved);
         let is_apart = |own: OperationRef<'c, 'a>| {
@@ -125,7 +155,7 @@ pub(super) fn issue_early<'c: 'a, 'a>(of: For<'c, 'a>, warps: u32, plans: &Plans
     let mut rewriter = Rewriter::new(of.operation().ctx());
     let mut last = first.operation();
     for product in early {
-        let needed = needs(of, product.operation());
+        let needed = needs_of_product(of, product);
         for operation in needed.into_iter().chain([product.operation()]) {
             if last.is_before(operation) {
                 rewriter.move_after(operation, last);
