@@ -29,6 +29,9 @@
 //! The loop itself is expanded by [`crate::loops::pipeline`]; conditions become masks. Where these cost instructions, the
 //! last iterations can have a loop of their own (`last_iterations`).
 //!
+//! Blocks that are copied before the loop and read in it are waited for after the copies of the first iterations
+//! (`first_waits`).
+//!
 //! Where factors are copied as whole blocks, a separate warp can issue the copies (`partitions`), and of two products
 //! in a chain, as in attention, the first can run an iteration ahead of the second (`ahead`). That is done where the
 //! program asks for partitions (`tt.warp_specialize` on the loop or on one around it), for such chains where the
@@ -59,10 +62,13 @@ mod account;
 mod ahead;
 mod bases;
 mod branches;
+mod buffers;
 mod candidate;
+mod copy_order;
 mod depth;
 mod design;
 mod division;
+mod first_waits;
 mod graph;
 mod guard;
 mod indirect;
@@ -217,6 +223,9 @@ fn pipeline_loop<'c: 'a, 'a>(
     branches::hoist_loads(of);
     let of = indirect::feed_ahead(of);
     let overlaps = overlap::issue_early(of, warps, plans);
+    if overlaps {
+        overlap::sum_last(of);
+    }
     late_waits::defer(&mut Rewriter::new(of.operation().ctx()), of);
     let facts = AxisAnalysis::of(module);
     let candidate = Candidate {

@@ -6,7 +6,7 @@
 mod bulk;
 mod matrix;
 mod partition;
-mod warp_group;
+pub(crate) mod warp_group;
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::InstructionValue;

@@ -19,7 +19,7 @@ use super::running::{Running, running};
 use super::slice::Slice;
 use super::stages::Given;
 use super::stores::{may_meet, parameter, stored_to};
-use super::{depth, indirect, last_iterations, overlap, ring};
+use super::{copy_order, depth, first_waits, indirect, last_iterations, overlap, ring};
 use crate::allocation::FunctionBuffers;
 use crate::axis::AxisAnalysis;
 use crate::loops::unroll::{FACTOR, STAGES};
@@ -249,12 +249,16 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         of.operation().remove_attr(STAGES);
         let new = rewrite(&mut rewriter, design);
         let new = new.ok_or("a value would be used before it is there")?;
+        first_waits::defer(&mut rewriter, new);
         if depth.outstanding {
             // Later, when accesses have their final form.
             let factor = attr::i32(of_context, HALVES as i32);
             new.operation().set_attr(FACTOR, factor);
         } else if self.overlaps {
             overlap::run_until_read(&mut rewriter, new, self.warps, plans);
+            if pipelined.running > 0 {
+                copy_order::load_first(&mut rewriter, new);
+            }
         }
         Ok(pipelined)
     }

@@ -11,17 +11,29 @@
 //!                                      wait for copies
 //! ```
 //!
+//! All warps have to know that the copies have read. So the wait comes before the last place ahead of the store where the
+//! warps synchronise anyway, since a product reads what all of them have stored.
+//!
 //! The buffer is then occupied for the whole loop, so this is for loops in which nothing else could use its memory
 //! meanwhile: those whose rings are live as long.
 
 use llopt_dialects::tables::types::{MemDesc, MemDescParts};
 use llopt_dialects::ttg::{LocalAllocOp, LocalStoreOp};
-use llopt_dialects::ttng::{AsyncTMACopyLocalToGlobalOp, AsyncTMAReduceOp, TMAStoreWaitOp};
+use llopt_dialects::ttng::{
+    AsyncTMACopyLocalToGlobalOp, AsyncTMAReduceOp, TMAStoreWaitOp, WarpGroupDotOp,
+};
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::loops::view::For;
+
+/// The buffer that an operation copies from, if it does.
+fn copied_from<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<Value<'c, 'a>> {
+    AsyncTMACopyLocalToGlobalOp::of(operation)
+        .map(AsyncTMACopyLocalToGlobalOp::src)
+        .or_else(|| AsyncTMAReduceOp::of(operation).map(AsyncTMAReduceOp::src))
+}
 
 /// A copy of a body, the buffer that it reads, and the wait that follows.
 struct Copy<'c, 'a> {
@@ -32,9 +44,7 @@ struct Copy<'c, 'a> {
 impl<'c: 'a, 'a> Copy<'c, 'a> {
     /// The copy that an operation is, if its buffer is filled for it alone, and all copies are waited for after it.
     fn of(of: For<'c, 'a>, operation: OperationRef<'c, 'a>) -> Option<Self> {
-        let source: Value = AsyncTMACopyLocalToGlobalOp::of(operation)
-            .map(AsyncTMACopyLocalToGlobalOp::src)
-            .or_else(|| AsyncTMAReduceOp::of(operation).map(AsyncTMAReduceOp::src))?;
+        let source = copied_from(operation)?;
         let buffer = LocalAllocOp::defining(source)?;
         let wait = TMAStoreWaitOp::of(operation.next_op()?)?;
         let is_own = buffer.operation().parent_op() == Some(of.operation())
@@ -43,6 +53,36 @@ impl<'c: 'a, 'a> Copy<'c, 'a> {
             && wait.pendings() == 0;
         is_own.then_some(Self { buffer, wait })
     }
+}
+
+/// The last operation of a body up to this one that fills a buffer for a product, with no copy in between, or this one.
+fn meeting<'c: 'a, 'a>(of: For<'c, 'a>, until: OperationRef<'c, 'a>) -> OperationRef<'c, 'a> {
+    let is_read = |buffer: LocalAllocOp<'c, 'a>| {
+        let mut places = vec![buffer.result()];
+        while let Some(place) = places.pop() {
+            for user in place.users() {
+                if WarpGroupDotOp::of(user).is_some() {
+                    return buffer.src().is_some();
+                }
+                let views = user.result_values();
+                places.extend(views.filter(|view| MemDesc::of(view.r#type()).is_some()));
+            }
+        }
+        false
+    };
+    let mut last = until;
+    for operation in of.operations() {
+        if operation == until {
+            break;
+        }
+        // Waits count the copies that are issued after their own.
+        if copied_from(operation).is_some() {
+            last = until;
+        } else if LocalAllocOp::of(operation).is_some_and(is_read) {
+            last = operation;
+        }
+    }
+    last
 }
 
 /// Defers the waits of a loop's copies.
@@ -76,8 +116,9 @@ pub(super) fn defer<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>
         let Some(place) = place.result_value(0) else {
             continue;
         };
-        rewriter.set_before(buffer.operation());
+        rewriter.set_before(meeting(of, buffer.operation()));
         rewriter.insert(TMAStoreWaitOp::build(location, others));
+        rewriter.set_before(buffer.operation());
         rewriter.insert(LocalStoreOp::build(location, source, place));
         rewriter.replace(buffer.operation(), &[place]);
         rewriter.erase(wait.operation());

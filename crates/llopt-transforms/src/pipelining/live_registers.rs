@@ -2,11 +2,13 @@
 //!
 //! A thread needs the most registers that are live after one operation of a loop: those of values from outside that the
 //! loop or what follows it still needs, and those of its own. Addresses are not counted: the pipeline makes one base and
-//! offsets of them.
+//! offsets of them. A conversion that only renames registers has those of its operand, which are live as long as its result.
 
 use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::tt::{BroadcastOp, ExpandDimsOp, MakeRangeOp, SplatOp};
+use llopt_dialects::ttg::ConvertLayoutOp;
+use llopt_layout::plan::Movement;
 use llopt_mlir::ir::{BlockExt, OperationExt, TypeExt, ValueExt};
 use llopt_plan::plans::Plans;
 use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
@@ -22,6 +24,7 @@ pub(super) fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
             || BroadcastOp::of(maker).is_some()
             || ExpandDimsOp::of(maker).is_some()
             || MakeRangeOp::of(maker).is_some()
+            || ConvertLayoutOp::of(maker).is_some_and(|conversion| renames(conversion, plans))
     });
     let Some(tensor) = RankedTensor::of(value.r#type()).filter(|_| !is_renamed) else {
         return 0;
@@ -34,6 +37,35 @@ pub(super) fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
     } else {
         ring::words(value, plans)
     }
+}
+
+/// Whether the result of a conversion is in the registers of its operand.
+fn renames(conversion: ConvertLayoutOp<'_, '_>, plans: &Plans) -> bool {
+    let tensor = |value: Value<'_, '_>| ring::tensor(plans, value.r#type());
+    let (Some(from), Some(to)) = (tensor(conversion.src()), tensor(conversion.result())) else {
+        return false;
+    };
+    let plan = plans.conversion(conversion.operation(), &from, &to);
+    plan.is_ok_and(|plan| {
+        matches!(
+            plan.movement,
+            Movement::Nothing | Movement::Registers { .. }
+        )
+    })
+}
+
+/// The operations that need the registers of a value, under its own name or under another one.
+fn users<'c: 'a, 'a>(value: Value<'c, 'a>, plans: &Plans) -> Vec<OperationRef<'c, 'a>> {
+    let mut found = Vec::new();
+    let mut names = vec![value];
+    while let Some(name) = names.pop() {
+        for user in name.users() {
+            let conversion = ConvertLayoutOp::of(user).filter(|of| renames(*of, plans));
+            names.extend(conversion.map(ConvertLayoutOp::result));
+            found.push(user);
+        }
+    }
+    found
 }
 
 /// The most registers of a thread that are live after one operation of a loop: an operation may write where its operands
@@ -55,8 +87,10 @@ pub(super) fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 
     let carried = of.carried().into_iter().map(|value| (0, value));
     for (first, value) in carried.chain(own) {
         let size = words(value, plans);
-        let last = value.users().map(place).max();
-        if let Some(last) = last.filter(|_| size > 0) {
+        if size == 0 {
+            continue;
+        }
+        if let Some(last) = users(value, plans).into_iter().map(place).max() {
             live[first..last.max(first)]
                 .iter_mut()
                 .for_each(|sum| *sum += size);

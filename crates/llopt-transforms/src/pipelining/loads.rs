@@ -378,7 +378,7 @@ fn bytes_of(shape: &[i64], element: Type<'_>) -> u64 {
 
 impl<'c: 'a, 'a> BulkLoad<'c, 'a> {
     /// The only copy to a buffer, if its barrier has no other use.
-    fn to(of: For<'c, 'a>, buffer: LocalAllocOp<'c, 'a>) -> Option<Self> {
+    pub(super) fn to(of: For<'c, 'a>, buffer: LocalAllocOp<'c, 'a>) -> Option<Self> {
         let copy = buffer
             .result()
             .users()

@@ -17,20 +17,22 @@
 //!
 //! - A product that needs no other one of its iteration is issued after the first of them ([`issue_early`]), if a thread
 //!   has registers for the results of all.
+//! - A product that only adds to a sum is issued last ([`sum_last`]).
 //! - A product runs until an operation reads its result, or may write to the memory that it reads ([`run_until_read`]).
 //!   Products complete in the order in which they were issued, so a wait leaves those running that were issued after its
 //!   own.
 
 use llopt_dialects::tables::types::MemDesc;
-use llopt_dialects::tt::LoadOp;
-use llopt_dialects::ttg::{AsyncWaitOp, LocalAllocOp, LocalLoadOp};
-use llopt_dialects::ttng::{WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp};
+use llopt_dialects::ttg::{LocalAllocOp, LocalLoadOp};
+use llopt_dialects::ttng::{WarpGroupDotOp, WarpGroupDotWaitOp};
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use melior::ir::{OperationRef, Value, ValueLike};
 
+use super::buffers::{is_apart_from, keeps_memory, leaves_operands, named, orders};
 use super::live_registers::{live_registers, words};
+use super::loads::BulkLoad;
 use super::slice::maker;
 use super::warps::shared_bytes;
 use crate::loops::view::For;
@@ -69,13 +71,32 @@ fn needs<'c: 'a, 'a>(
     operations
 }
 
-/// Whether an operation at most reads memory, or fills a buffer that nothing else writes to.
-fn keeps_memory(operation: OperationRef<'_, '_>) -> bool {
-    operation.is_memory_effect_free()
-        || LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
-        || LocalAllocOp::of(operation).is_some_and(|buffer| buffer.src().is_some())
-        || LocalLoadOp::of(operation).is_some()
-        || WarpGroupDotOp::of(operation).is_some()
+/// The operations of a body that a product needs, in the order of the body: those that make its operands, and those that copy
+/// blocks to the buffers that it reads.
+fn needs_of_product<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    product: WarpGroupDotOp<'c, 'a>,
+) -> Vec<OperationRef<'c, 'a>> {
+    let mut needed = needs(of, product.operation());
+    let filled = needed.iter().copied().filter_map(LocalAllocOp::of);
+    let filled: Vec<BulkLoad> = filled
+        .filter(|buffer| buffer.src().is_none())
+        .filter_map(|buffer| BulkLoad::to(of, buffer))
+        .collect();
+    for bulk in filled {
+        let copies = [
+            bulk.copy.operation(),
+            bulk.expect.operation(),
+            bulk.wait.operation(),
+        ];
+        for operation in copies.into_iter().chain(bulk.barrier) {
+            needed.extend(needs(of, operation));
+            needed.push(operation);
+        }
+    }
+    let mut operations = of.operations();
+    operations.retain(|operation| needed.contains(operation));
+    operations
 }
 
 /// Whether it pays that products of a body overlap: a thread has so many registers, and no other block is resident, which
@@ -88,7 +109,8 @@ fn pays(of: For<'_, '_>, registers: u32, warps: u32, plans: &Plans) -> bool {
     alone && needed <= target.plain_registers_of_each(threads)
 }
 
-/// The products that need no other one of their iteration, and come after it before anything that writes to memory.
+/// The products that need no other one of their iteration, and come after it before anything that changes the memory that
+/// they read.
 fn independent<'c: 'a, 'a>(
     of: For<'c, 'a>,
     first: WarpGroupDotOp<'c, 'a>,
@@ -96,15 +118,22 @@ fn independent<'c: 'a, 'a>(
 ) -> Vec<WarpGroupDotOp<'c, 'a>> {
     let operations = of.operations();
     let may_move = |product: &WarpGroupDotOp<'c, 'a>| {
-        let needed = needs(of, product.operation());
+        let needed = needs_of_product(of, *product);
         let mut between = operations
             .iter()
             .skip_while(|own| **own != first.operation())
-            .take_while(|own| **own != product.operation());
+            .take_while(|own| **own != product.operation())
+            .filter(|own| !needed.contains(own));
+        let moved = [&needed[..], &[product.operation()]].concat();
+        let read = named(&moved);
+        let is_apart = |own: OperationRef<'c, 'a>| {
+            let read = read.as_deref();
+            keeps_memory(own) || read.is_some_and(|read| is_apart_from(of, own, read))
+        };
         !needed
             .iter()
             .any(|needed| WarpGroupDotOp::of(*needed).is_some())
-            && between.all(|own| keeps_memory(*own))
+            && between.all(|own| is_apart(*own))
     };
     others.iter().copied().filter(may_move).collect()
 }
@@ -126,7 +155,7 @@ pub(super) fn issue_early<'c: 'a, 'a>(of: For<'c, 'a>, warps: u32, plans: &Plans
     let mut rewriter = Rewriter::new(of.operation().ctx());
     let mut last = first.operation();
     for product in early {
-        let needed = needs(of, product.operation());
+        let needed = needs_of_product(of, product);
         for operation in needed.into_iter().chain([product.operation()]) {
             if last.is_before(operation) {
                 rewriter.move_after(operation, last);
@@ -137,12 +166,28 @@ pub(super) fn issue_early<'c: 'a, 'a>(of: For<'c, 'a>, warps: u32, plans: &Plans
     true
 }
 
-/// Whether a running product reads its operands undisturbed while an operation is executed.
-fn leaves_operands(operation: OperationRef<'_, '_>) -> bool {
-    operation.region_refs().len() == 0 && keeps_memory(operation)
-        || WarpGroupDotWaitOp::of(operation).is_some()
-        || AsyncWaitOp::of(operation).is_some()
-        || WaitBarrierOp::of(operation).is_some()
+/// Issues a product that only adds to a sum after all others of its iteration, whose results are read in it: then it can run on
+/// into the next one while threads work on these.
+pub(super) fn sum_last<'c: 'a, 'a>(of: For<'c, 'a>) {
+    let products = products(of);
+    let Some((last, others)) = products.split_last() else {
+        return;
+    };
+    let adds =
+        |product: &WarpGroupDotOp| of.yielded().contains(&product.d()) && product.d().has_one_use();
+    let Some(product) = others.iter().rev().find(|product| adds(product)) else {
+        return;
+    };
+    let mut between = of
+        .operations()
+        .into_iter()
+        .skip_while(|own| *own != product.operation())
+        .skip(1)
+        .take_while(|own| *own != last.operation());
+    // A wait for products counts those before it.
+    if !adds(last) && between.all(|own| !orders(own) && leaves_operands(own, *product)) {
+        Rewriter::new(of.operation().ctx()).move_after(product.operation(), last.operation());
+    }
 }
 
 /// Lets the products of a body run until their results are read. That is for bodies in which some are issued early: elsewhere
@@ -157,38 +202,96 @@ pub(super) fn run_until_read<'c: 'a, 'a>(
     if products.len() < 2 || !pays(of, live_registers(of, plans), warps, plans) {
         return;
     }
-    for &product in products.iter().filter(|product| !product.is_async()) {
-        let mut younger = 0;
+    // Where each has to be complete, from the last to the first: a product is complete where one is that was issued after it.
+    let mut places: Vec<(WarpGroupDotOp<'c, 'a>, OperationRef<'c, 'a>)> = Vec::new();
+    for &product in products.iter().rev().filter(|product| !product.is_async()) {
         let mut at = product.operation();
         while let Some(next) = at.next_op() {
             let reads = next.operand_values().any(|value| value == product.d());
             at = next;
-            if reads || !leaves_operands(next) || next == of.terminator() {
+            if reads || !leaves_operands(next, product) || next == of.terminator() {
                 break;
             }
-            younger += i64::from(WarpGroupDotOp::of(next).is_some());
         }
-        let follows = product.operation().next_op();
-        if follows.is_none_or(|next| next == at) {
+        match places.last() {
+            Some(&(_, younger)) if younger.is_before(at) => places.push((product, younger)),
+            _ => places.push((product, at)),
+        }
+    }
+    while let Some(&(first, at)) = places.last() {
+        let start = places.partition_point(|(_, other)| *other != at);
+        let together = places.split_off(start);
+        // A product that is waited for at once needs no wait of its own.
+        if together.len() == 1 && first.operation().next_op() == Some(at) {
             continue;
         }
-        product.set_is_async(true);
-        let mut inputs = vec![product.d()];
-        // Registers that it reads must not be written meanwhile.
-        if MemDesc::of(product.a().r#type()).is_none() {
-            inputs.push(product.a());
+        let mut inputs: Vec<Value> = together.iter().map(|(product, _)| product.d()).collect();
+        for (product, _) in &together {
+            product.set_is_async(true);
+            // Registers that it reads must not be written meanwhile.
+            inputs.extend(Some(product.a()).filter(|a| MemDesc::of(a.r#type()).is_none()));
         }
+        let youngest = together[0].0.operation();
+        let after = products.iter().filter(|product| {
+            youngest.is_before(product.operation()) && product.operation().is_before(at)
+        });
+        let younger = after.count() as i64;
         let types: Vec<_> = inputs.iter().map(|input| input.r#type()).collect();
         rewriter.set_before(at);
         let wait = WarpGroupDotWaitOp::build(at.loc(), &types, &inputs, younger);
         let wait = rewriter.insert(wait);
-        if let Some(complete) = wait.result_value(0) {
-            product.d().replace_uses_except(complete, &[wait]);
+        for (index, (product, _)) in together.iter().enumerate() {
+            if let Some(complete) = wait.result_value(index) {
+                product.d().replace_uses_except(complete, &[wait]);
+            }
         }
     }
     for operation in of.operations() {
         if let Some(wait) = WarpGroupDotWaitOp::of(operation) {
             wait_earlier(rewriter, of, wait, &products);
+        }
+    }
+    for operation in of.operations() {
+        if WarpGroupDotWaitOp::of(operation).is_some() {
+            read_before(rewriter, of, operation, warps, plans);
+        }
+    }
+}
+
+/// Moves reads of shared memory that follow a wait for products before it, if a thread has registers for the data: they
+/// overlap with the products.
+fn read_before<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    wait: OperationRef<'c, 'a>,
+    warps: u32,
+    plans: &Plans,
+) {
+    let operations = of.operations();
+    let behind: Vec<OperationRef> = operations
+        .into_iter()
+        .skip_while(|operation| *operation != wait)
+        .skip(1)
+        .take_while(|operation| {
+            operation.is_memory_effect_free() || LocalLoadOp::of(*operation).is_some()
+        })
+        .collect();
+    for &load in behind.iter().filter(|one| LocalLoadOp::of(**one).is_some()) {
+        let needed = needs(of, load);
+        if needed.contains(&wait) {
+            continue;
+        }
+        let moved = needed.into_iter().filter(|needed| behind.contains(needed));
+        let moved: Vec<OperationRef> = moved.chain([load]).collect();
+        let before = live_registers(of, plans);
+        for &operation in &moved {
+            rewriter.move_before(operation, wait);
+        }
+        let after = live_registers(of, plans);
+        if after > before && !pays(of, after, warps, plans) {
+            for &operation in moved.iter().rev() {
+                rewriter.move_after(operation, wait);
+            }
         }
     }
 }

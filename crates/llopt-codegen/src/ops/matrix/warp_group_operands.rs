@@ -17,6 +17,7 @@ use crate::llvm::emitter::V;
 use crate::ops::matrix::warp_group_fragments::{GROUP_WARP_BITS, Repetitions, row_and_column};
 use crate::ops::memory::local::{self, View};
 use crate::targets::hooks::FirstOperand;
+use crate::targets::hooks::warp_group::MatrixDescriptor;
 use crate::values::words;
 use crate::walk::function::{FunctionLowering, Lowered};
 
@@ -170,7 +171,7 @@ impl<'ctx> Operands<'ctx> {
         op: OperationRef<'_, '_>,
         column: u32,
         depth: u32,
-    ) -> Lowered<V<'ctx>> {
+    ) -> Lowered<MatrixDescriptor<'ctx>> {
         let place = self.second.how.place(column, depth);
         descriptor_at(lowering, op, &self.second, place)
     }
@@ -179,8 +180,8 @@ impl<'ctx> Operands<'ctx> {
 /// An operand in shared memory, with an address from which all repetitions differ by constants.
 struct InMemory<'ctx> {
     how: GroupOperand,
-    /// The descriptor of the first element, for this group of warps.
-    descriptor: V<'ctx>,
+    /// The descriptor's field of the address of the first element, for this group of warps.
+    address: V<'ctx>,
     /// Bits of offsets that the descriptor may contain already.
     taken: u32,
 }
@@ -331,14 +332,10 @@ fn in_memory<'ctx>(
     let offset = e.xor(offset, e.i32(i64::from(begins)));
     let address = e.add(address, offset);
     // The field has bits 4 to 17 of the address.
-    let field = e.and(e.lshr(address, e.i32(4)), e.i32(0x3fff));
-    let descriptor = e.or(
-        e.zext(field, e.int(64).into()),
-        e.i64(how.descriptor().cast_signed()),
-    );
+    let address = e.and(e.lshr(address, e.i32(4)), e.i32(0x3fff));
     Ok(InMemory {
         how,
-        descriptor,
+        address,
         taken,
     })
 }
@@ -349,7 +346,7 @@ fn descriptor_at<'ctx>(
     op: OperationRef<'_, '_>,
     operand: &InMemory<'ctx>,
     place: Place,
-) -> Lowered<V<'ctx>> {
+) -> Lowered<MatrixDescriptor<'ctx>> {
     if place.block != 0
         || !operand.how.may_begin_at(place.bytes)
         || place.bytes & operand.taken != 0
@@ -357,6 +354,8 @@ fn descriptor_at<'ctx>(
         let reason = "an instruction would begin inside of a core matrix of an operand";
         return Err(lowering.unsupported(op, Some(reason.to_owned())));
     }
-    let groups = lowering.e.i64(i64::from(place.bytes >> 4));
-    Ok(lowering.e.add(operand.descriptor, groups))
+    Ok(MatrixDescriptor {
+        address: operand.address,
+        constant: operand.how.descriptor() + u64::from(place.bytes >> 4),
+    })
 }

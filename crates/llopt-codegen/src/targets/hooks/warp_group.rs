@@ -17,11 +17,21 @@ pub struct GroupTypes {
     pub integers: bool,
 }
 
+/// A matrix in shared memory, as an instruction takes it.
+#[derive(Clone, Copy, Debug)]
+pub struct MatrixDescriptor<'ctx> {
+    /// The field of the address, of 32 bits: the same for all instructions that read the operand.
+    pub address: V<'ctx>,
+    /// What the descriptor has beside: the fields that are constants, and what an instruction adds to the address. The sum
+    /// of the lower halves does not carry.
+    pub constant: u64,
+}
+
 /// The first operand of one instruction.
 #[derive(Clone, Debug)]
 pub enum FirstOperand<'ctx> {
-    /// In shared memory: a matrix descriptor.
-    Memory(V<'ctx>),
+    /// In shared memory.
+    Memory(MatrixDescriptor<'ctx>),
     /// In registers: words of 32 bits.
     Registers(Vec<V<'ctx>>),
 }
@@ -44,8 +54,8 @@ pub struct GroupStep<'ctx> {
     pub result: usize,
     /// The first operand.
     pub first: FirstOperand<'ctx>,
-    /// The second operand: a matrix descriptor.
-    pub second: V<'ctx>,
+    /// The second operand.
+    pub second: MatrixDescriptor<'ctx>,
     /// Whether it adds.
     pub adds: Adds<'ctx>,
 }

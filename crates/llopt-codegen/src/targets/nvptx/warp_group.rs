@@ -16,6 +16,15 @@
 //! - *An accumulator read before the wait.* The wait takes the registers of the results and returns others: a read of
 //!   the result depends on the wait.
 //!
+//! # Descriptors
+//!
+//! The descriptors of an operand's instructions differ by constants. Loops read operands that do not change in them, and
+//! LLVM would compute the descriptors of these before the loop: two registers for each instruction, dozens in a loop
+//! with several products, which are then spilled. So the assembly takes the field of the address, one register for each
+//! operand, and adds the constants itself; ptxas has them in uniform registers, as the instruction takes them.
+//!
+//! # Results
+//!
 //! A result that is not added to needs no registers of zeros: it is only an output, and the first product is told not
 //! to add.
 
@@ -56,6 +65,38 @@ impl<'ctx> Operands<'ctx> {
             self.values.len() - 1
         });
         format!("${}", self.first + index)
+    }
+}
+
+/// The descriptors of a piece of assembly, each once.
+#[derive(Default)]
+struct Descriptors {
+    known: Vec<(String, u64)>,
+}
+
+impl Descriptors {
+    /// The name of the descriptor with an address, which has a name, and a constant.
+    fn name(&mut self, address: String, constant: u64) -> String {
+        let wanted = (address, constant);
+        let known = self.known.iter().position(|other| *other == wanted);
+        let index = known.unwrap_or_else(|| {
+            self.known.push(wanted);
+            self.known.len() - 1
+        });
+        format!("matrix{index}")
+    }
+
+    /// The instructions that compute them.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for (index, (address, constant)) in self.known.iter().enumerate() {
+            let (low, high) = (constant & u64::from(u32::MAX), constant >> u32::BITS);
+            text.push_str(&format!(
+                "\t.reg .b32 low{index};\n\t.reg .b64 matrix{index};\n\tadd.s32 low{index}, {address}, {low};\n\
+                 \tmov.b64 matrix{index}, {{low{index}, {high}}};\n"
+            ));
+        }
+        text
     }
 }
 
@@ -104,18 +145,23 @@ impl WarpGroupHooks for Nvptx {
         let depth = 256 / types.bits;
         let (columns, result, first, second) =
             (product.columns, types.result, types.first, types.second);
+        let mut descriptors = Descriptors::default();
         let mut body = String::new();
         let mut truths = String::new();
         for step in &product.steps {
             let begin = step.result * product.registers;
             let registers = list((begin..begin + product.registers).map(|i| format!("${i}")));
             let (a, in_memory) = match &step.first {
-                FirstOperand::Memory(descriptor) => (operands.name(*descriptor), true),
+                FirstOperand::Memory(of) => {
+                    let address = operands.name(of.address);
+                    (descriptors.name(address, of.constant), true)
+                }
                 FirstOperand::Registers(words) => {
                     (list(words.iter().map(|word| operands.name(*word))), false)
                 }
             };
-            let b = operands.name(step.second);
+            let address = operands.name(step.second.address);
+            let b = descriptors.name(address, step.second.constant);
             let adds = match step.adds {
                 Adds::Always => "always".to_owned(),
                 Adds::Never => "never".to_owned(),
@@ -149,7 +195,9 @@ impl WarpGroupHooks for Nvptx {
         } else {
             ""
         };
-        let text = format!("{{\n{truths}\twgmma.fence.sync.aligned;\n{body}{commit}{wait}\t}}");
+        let computed = descriptors.text();
+        let text =
+            format!("{{\n{truths}{computed}\twgmma.fence.sync.aligned;\n{body}{commit}{wait}\t}}");
         constraints.extend(tied);
         constraints.extend(
             operands
