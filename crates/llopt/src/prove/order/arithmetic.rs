@@ -83,7 +83,7 @@ impl Arithmetic {
             Some(&value) => value,
             None => {
                 let unit = *self.choices.bounds.get(&parts)?;
-                let value = self.choices.bound(unit);
+                let value = self.choices.bound(unit.abs()) * unit.signum();
                 self.bounds.insert(parts, value);
                 value
             }
@@ -117,8 +117,8 @@ impl Arithmetic {
         let value = match self.resolve(&distance) {
             Some(value) => value,
             None => {
-                let (parts, _) = normalised(&distance.parts);
-                self.choices.bounds.insert(parts, step);
+                let (parts, sign) = normalised(&distance.parts);
+                self.choices.bounds.insert(parts, sign * step);
                 return None;
             }
         };

@@ -36,7 +36,7 @@ struct Choice {
 pub(super) struct Choices {
     path: Vec<Choice>,
     next: usize,
-    /// The unknown sums that bound loops, with the steps of the loops.
+    /// The unknown sums that bound loops, with the steps of the loops; negative ones for sums that count downwards.
     pub(super) bounds: HashMap<Parts, i64>,
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::arithmetic::{Arithmetic, At};
 use super::choices::MANY;
 use super::memory::{AGENTS, Access, Hazard, Kind, Memory, Pending};
-use super::number::Number;
+use super::number::{Number, Parts};
 use super::skeleton::{Event, Function, Instruction, Skeleton, Slot};
 
 /// Iterations after which a state must have recurred.
@@ -44,6 +44,8 @@ struct Loop {
     iteration: i64,
     iterations: i64,
     induction: Option<(Number, Number)>,
+    /// What its bound is of, the same for loops that have the same iterations.
+    distance: Parts,
 }
 
 impl Loop {
@@ -269,6 +271,7 @@ impl Execution<'_, '_> {
                 }
             }
             Instruction::Jump(to) => next = *to,
+            Instruction::Open => {}
             Instruction::Fork { partitions, warps } => {
                 self.memory.fork(warps);
                 for (start, moves) in partitions {
@@ -287,7 +290,13 @@ impl Execution<'_, '_> {
                 self.memory.join(self.agents.len());
                 self.agents.truncate(1);
             }
-            Instruction::EndPartition | Instruction::Return => {
+            Instruction::EndPartition => self.agents[agent].state = State::Ended,
+            Instruction::Return { place } => {
+                let finished = self.memory.finish();
+                finished.map_err(|hazard| Stop::Wrong {
+                    place: *place,
+                    hazard,
+                })?;
                 self.agents[agent].state = State::Ended;
             }
             Instruction::Allocate { to, bytes } => {
@@ -354,19 +363,21 @@ impl Execution<'_, '_> {
         bounds: Option<[Slot; 3]>,
         to: Option<Slot>,
     ) -> Result<(), Stop> {
-        let (iterations, induction) = match bounds {
+        let (iterations, distance, induction) = match bounds {
             Some(bounds) => {
                 let [lower, upper, step] = bounds.map(|slot| self.number(agent, slot));
                 let iterations = self.all.arithmetic.iterations(&lower, &upper, &step);
-                (iterations.ok_or(Stop::Learned)?, Some((lower, step)))
+                let distance = upper.plus(&lower, -1).parts;
+                (iterations.ok_or(Stop::Learned)?, distance, Some((lower, step)))
             }
-            None => (self.all.arithmetic.any_iterations(), None),
+            None => (self.all.arithmetic.any_iterations(), Parts::from([]), None),
         };
         let started = Loop {
             number,
             iteration: 0,
             iterations,
             induction,
+            distance,
         };
         if let (Some((lower, _)), Some(to)) = (&started.induction, to) {
             self.agents[agent].held[to] = Held::Number(lower.clone().drifting(started.bit()));
@@ -418,7 +429,7 @@ impl Execution<'_, '_> {
                     state.push(inside.iterations - inside.iteration);
                     continue;
                 }
-                let alike = |other: &&Loop| other.is_endless() && other.iterations == inside.iterations;
+                let alike = |other: &&Loop| other.is_endless() && other.distance == inside.distance;
                 let relative = match self.agents[own].loops.iter().rfind(alike) {
                     Some(reference) if index != own => inside.iteration - reference.iteration,
                     _ => 0,

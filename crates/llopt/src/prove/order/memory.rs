@@ -439,6 +439,17 @@ impl Memory {
         Ok(true)
     }
 
+    /// The kernel ends: nothing may still access its memory.
+    pub(super) fn finish(&self) -> Result<(), Hazard> {
+        match self.accesses.iter().find(|old| old.pending != Pending::No) {
+            None => Ok(()),
+            Some(old) => hazard(
+                Some(old.place),
+                "it ends the use of shared memory, but nothing waits for what still accesses it",
+            ),
+        }
+    }
+
     /// The state, with groups of asynchronous work counted back from the last.
     pub(super) fn snapshot(&self, last: &[[u64; 3]], to: &mut Vec<i64>) {
         let mut accesses: Vec<Vec<i64>> = self
@@ -478,8 +489,8 @@ impl Memory {
         for barrier in &self.barriers {
             let known = barrier.known.iter().map(|known| barrier.completed - known);
             to.extend([barrier.completed & 1, barrier.arrived, barrier.bytes]);
-            // Agents that do not wait here know less and less; how much less has no effect.
-            to.extend(known.map(|behind| behind.min(4)));
+            // Agents that do not wait here know less and less; by three phases or more is the same.
+            to.extend(known.map(|behind| behind.min(3)));
         }
     }
 }

@@ -105,7 +105,9 @@ pub(super) enum Instruction {
     Index { to: Slot, from: Slot, index: Slot, count: i64, each: u64, stride: u64 },
     Uses { from: Vec<Slot>, place: usize },
     Event { event: Event, place: usize },
-    Return,
+    Return { place: usize },
+    /// In place of a jump whose target is not known yet.
+    Open,
 }
 
 /// A kernel's skeleton.
@@ -149,7 +151,8 @@ impl Skeleton {
             });
         }
         builder.region(body)?;
-        builder.push(Instruction::Return);
+        let place = builder.place(function);
+        builder.push(Instruction::Return { place });
         let mut skeleton = builder.skeleton;
         skeleton.find_needed();
         Ok(skeleton)
@@ -435,10 +438,10 @@ impl Builder<'_> {
         let of = scf::IfOp::of(op).ok_or("it has an unknown kind of condition")?;
         let condition = self.slot(of.condition());
         let results = self.slots_of(op.result_values());
-        let branch = self.push(Instruction::Return);
+        let branch = self.push(Instruction::Open);
         let handed = self.region(of.then_region())?;
         self.moves(&handed, &results);
-        let end = self.push(Instruction::Return);
+        let end = self.push(Instruction::Open);
         let otherwise = self.here();
         let handed = self.region(of.else_region())?;
         self.moves(&handed, &results);
@@ -456,11 +459,11 @@ impl Builder<'_> {
         let regions = holder.map(|holder| holder.partition_regions()).unwrap_or_default();
         let captured = self.slots_of(of.explicit_captures());
         let warps = of.partition_num_warps().into_iter().map(i64::from).collect();
-        let fork = self.push(Instruction::Return);
+        let fork = self.push(Instruction::Open);
         let handed = self.region(of.default_region())?;
         let results = self.slots_of(op.result_values());
         self.moves(&handed, &results);
-        let join = self.push(Instruction::Return);
+        let join = self.push(Instruction::Open);
         let mut partitions = Vec::new();
         for region in regions {
             let inside = self.slots_of(arguments(region));
