@@ -67,7 +67,13 @@ fn print_removals(removals: &[Removal], json: bool) -> Result<()> {
         return Output::Standard.write_json(&removals);
     }
     let mut text = String::new();
-    for Removal { location, op, change, hazard } in removals {
+    for Removal {
+        location,
+        op,
+        change,
+        hazard,
+    } in removals
+    {
         let change = match change {
             Change::Removed => "removed",
             Change::Weakened => "weakened",
@@ -75,7 +81,10 @@ fn print_removals(removals: &[Removal], json: bool) -> Result<()> {
         let hazard = hazard.as_deref().unwrap_or("no hazard");
         writeln!(text, "{location}  {op}  {change}: {hazard}")?;
     }
-    let found = removals.iter().filter(|removal| removal.hazard.is_some()).count();
+    let found = removals
+        .iter()
+        .filter(|removal| removal.hazard.is_some())
+        .count();
     writeln!(text, "missed: {found} of {}", removals.len())?;
     Output::Standard.write(text.as_bytes())
 }

@@ -41,8 +41,8 @@ use llopt_sim::{Argument, Error as SimError};
 use serde::Serialize;
 
 use crate::contain::contained;
-use crate::pipeline::{self, Stage};
 use crate::execution::{Engines, run_everywhere};
+use crate::pipeline::{self, Stage};
 use crate::{
     Diagnostic, Error, ErrorClass, Options, Source, Timings, compiler, input, module, session,
 };
@@ -161,7 +161,10 @@ impl fmt::Display for Proof {
             (Subject::Order, "ordered in all executions"),
         ] {
             let all = self.obligations.iter().filter(|one| one.subject == subject);
-            let (proven, count) = (all.clone().filter(|one| is_proven(one)).count(), all.count());
+            let (proven, count) = (
+                all.clone().filter(|one| is_proven(one)).count(),
+                all.count(),
+            );
             if count > 0 || subject == Subject::Movement && self.obligations.is_empty() {
                 writeln!(f, "{text}: {proven} of {count}")?;
             }
@@ -236,7 +239,10 @@ pub fn prove_removals(source: &Source, options: &Options) -> Result<Vec<Removal>
     contained(move || {
         let removals = scheduled(&input, &options, order::removals)??;
         removals.map_err(|reason| {
-            Error::invalid(vec![Diagnostic::error(String::new(), format!("it is not proven: {reason}"))])
+            Error::invalid(vec![Diagnostic::error(
+                String::new(),
+                format!("it is not proven: {reason}"),
+            )])
         })
     })
 }
@@ -253,7 +259,8 @@ fn scheduled<T>(
     let mut time = Timings::default();
     compiler::to_layouts(&context, &module, options, &mut time)?;
     let plans = Rc::new(Plans::new(options.target));
-    let run = pipeline::run_structured(Stage::Memory, &context, &module, options, &plans, &mut time);
+    let run =
+        pipeline::run_structured(Stage::Memory, &context, &module, options, &plans, &mut time);
     Ok(run.map(|()| look(module.as_operation(), &plans)))
 }
 

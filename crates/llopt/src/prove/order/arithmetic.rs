@@ -69,7 +69,9 @@ impl Arithmetic {
     }
 
     fn term(&mut self, function: u32, of: &[Number]) -> Number {
-        let of = of.iter().map(|number| (number.constant, number.parts.clone()));
+        let of = of
+            .iter()
+            .map(|number| (number.constant, number.parts.clone()));
         Number::term(self.terms.number(Term::Of(function, of.collect())))
     }
 
@@ -107,7 +109,12 @@ impl Arithmetic {
     }
 
     /// The iterations of a loop, or `None` if an execution must begin anew, now that its bounds are known.
-    pub(super) fn iterations(&mut self, lower: &Number, upper: &Number, step: &Number) -> Option<i64> {
+    pub(super) fn iterations(
+        &mut self,
+        lower: &Number,
+        upper: &Number,
+        step: &Number,
+    ) -> Option<i64> {
         let distance = upper.plus(lower, -1);
         let (distance, step) = match step.value() {
             Some(step) if step > 0 => (distance, step),
@@ -122,7 +129,11 @@ impl Arithmetic {
                 return None;
             }
         };
-        Some(if value <= 0 { 0 } else { (value - 1) / step + 1 })
+        Some(if value <= 0 {
+            0
+        } else {
+            (value - 1) / step + 1
+        })
     }
 
     /// The iterations of a loop of which nothing is known.
@@ -138,14 +149,21 @@ impl Arithmetic {
             self.compared += 1;
             let place = (at.agent, at.instruction);
             let last = self.distances.insert(place, distance);
-            if last.is_some_and(|last| last.signum() != distance.signum() || distance.abs() < last.abs()) {
+            if last.is_some_and(|last| {
+                last.signum() != distance.signum() || distance.abs() < last.abs()
+            }) {
                 self.unsettled = self.compared;
             }
         }
     }
 
     /// The result of a function.
-    pub(super) fn apply(&mut self, function: Function, of: &[Number], at: At) -> Result<Number, String> {
+    pub(super) fn apply(
+        &mut self,
+        function: Function,
+        of: &[Number],
+        at: At,
+    ) -> Result<Number, String> {
         use Function as F;
         let drifts = of.iter().fold(0, |all, number| all | number.drifts);
         match (function, of) {
@@ -164,7 +182,8 @@ impl Arithmetic {
             (F::Compare(predicate), [x, y]) => {
                 let difference = x.plus(y, -1);
                 let values = self.resolve(x).zip(self.resolve(y));
-                let values = values.or_else(|| self.resolve(&difference).map(|distance| (distance, 0)));
+                let values =
+                    values.or_else(|| self.resolve(&difference).map(|distance| (distance, 0)));
                 if let Some((x, y)) = values {
                     self.compare(x.wrapping_sub(y), drifts, at);
                     return Ok(Number::known(compared(predicate, x, y).into()).drifting(drifts));
@@ -182,7 +201,9 @@ impl Arithmetic {
                 if is_truth(x) && is_truth(y) && (x.value().is_none() || y.value().is_none()) {
                     for (one, other) in [(x, y), (y, x)] {
                         match one.value() {
-                            Some(value) if value == absorbing => return Ok(Number::known(absorbing)),
+                            Some(value) if value == absorbing => {
+                                return Ok(Number::known(absorbing));
+                            }
                             Some(_) => return Ok(other.clone()),
                             None => {}
                         }
@@ -199,7 +220,8 @@ impl Arithmetic {
         let [x, y] = values[..] else {
             return Err("a function of integers has an unknown meaning".into());
         };
-        let result = evaluated(function, x, y).ok_or("a buffer is chosen by an undefined integer")?;
+        let result =
+            evaluated(function, x, y).ok_or("a buffer is chosen by an undefined integer")?;
         let left = self.divides(function, y, drifts & at.endless != 0, at.instruction)?;
         Ok(Number::known(result).drifting(if left { 0 } else { drifts }))
     }
@@ -228,7 +250,13 @@ impl Arithmetic {
     }
 
     /// Remembers a divisor of an induction variable. Whether the result depends on the variable's remainder only.
-    fn divides(&mut self, function: Function, by: i64, drifts: bool, at: usize) -> Result<bool, String> {
+    fn divides(
+        &mut self,
+        function: Function,
+        by: i64,
+        drifts: bool,
+        at: usize,
+    ) -> Result<bool, String> {
         use Function as F;
         let (divisor, is_remainder) = match function {
             F::RemS | F::RemU => (by, true),

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::arithmetic::{Arithmetic, At};
 use super::choices::MANY;
+use super::counters::Counters;
 use super::memory::{AGENTS, Access, Hazard, Kind, Memory, Pending};
 use super::number::{Number, Parts};
 use super::skeleton::{Event, Function, Instruction, Skeleton, Slot};
@@ -75,7 +76,9 @@ struct Groups {
 
 impl Groups {
     fn wait(&mut self, left: i64) {
-        let complete = self.committed.saturating_sub(u64::try_from(left).unwrap_or(0));
+        let complete = self
+            .committed
+            .saturating_sub(u64::try_from(left).unwrap_or(0));
         self.complete = self.complete.max(complete);
     }
 }
@@ -117,9 +120,8 @@ impl Agent {
 pub(super) struct Executions<'s> {
     skeleton: &'s Skeleton,
     pub(super) arithmetic: Arithmetic,
-    /// The places that were reached.
-    pub(super) reached: Vec<bool>,
     instructions: u64,
+    counters: Counters,
 }
 
 impl<'s> Executions<'s> {
@@ -127,15 +129,17 @@ impl<'s> Executions<'s> {
         Self {
             skeleton,
             arithmetic: Arithmetic::default(),
-            reached: vec![false; skeleton.places.len()],
             instructions: 0,
+            counters: Counters::of(skeleton),
         }
     }
 
     /// Executes the skeleton once, with the present choices.
     pub(super) fn run(&mut self) -> Result<(), Stop> {
         if self.skeleton.agents > AGENTS {
-            return Err(Stop::Unsupported(format!("it has more than {AGENTS} partitions")));
+            return Err(Stop::Unsupported(format!(
+                "it has more than {AGENTS} partitions"
+            )));
         }
         self.arithmetic.rewind();
         let mut execution = Execution {
@@ -183,7 +187,10 @@ impl Execution<'_, '_> {
 
     /// All agents wait.
     fn stuck(&self) -> Stop {
-        let waits = self.agents.iter().filter(|agent| agent.state == State::Blocked);
+        let waits = self
+            .agents
+            .iter()
+            .filter(|agent| agent.state == State::Blocked);
         let mut places = waits.filter_map(|agent| match self.skeleton.code[agent.at] {
             Instruction::Event { place, .. } => Some(place),
             _ => None,
@@ -212,7 +219,9 @@ impl Execution<'_, '_> {
     fn view(&self, agent: usize, slot: Slot) -> Result<Range<u64>, Stop> {
         match &self.agents[agent].held[slot] {
             Held::View(bytes) => Ok(bytes.clone()),
-            _ => Err(Stop::Unsupported("it is not known which buffer is accessed".into())),
+            _ => Err(Stop::Unsupported(
+                "it is not known which buffer is accessed".into(),
+            )),
         }
     }
 
@@ -220,7 +229,8 @@ impl Execution<'_, '_> {
     fn step(&mut self, agent: usize) -> Result<bool, Stop> {
         self.all.instructions += 1;
         if self.all.instructions > INSTRUCTIONS {
-            let reason = format!("more than {INSTRUCTIONS} instructions of executions are necessary");
+            let reason =
+                format!("more than {INSTRUCTIONS} instructions of executions are necessary");
             return Err(Stop::Unsupported(reason));
         }
         let skeleton = self.skeleton;
@@ -243,7 +253,9 @@ impl Execution<'_, '_> {
                     held[to] = value;
                 }
             }
-            Instruction::Enter { number, bounds, to } => self.enter(agent, *number, *bounds, *to)?,
+            Instruction::Enter { number, bounds, to } => {
+                self.enter(agent, *number, *bounds, *to)?
+            }
             Instruction::Head { exit } => {
                 if let Some(innermost) = self.agents[agent].loops.last() {
                     if innermost.iteration >= innermost.iterations {
@@ -264,7 +276,10 @@ impl Execution<'_, '_> {
                     }
                 }
             }
-            Instruction::Branch { condition, otherwise } => {
+            Instruction::Branch {
+                condition,
+                otherwise,
+            } => {
                 let condition = self.number(agent, *condition);
                 if !self.all.arithmetic.holds(&condition) {
                     next = *otherwise;
@@ -283,7 +298,10 @@ impl Execution<'_, '_> {
                 }
             }
             Instruction::Join => {
-                if self.agents[1..].iter().any(|agent| agent.state != State::Ended) {
+                if self.agents[1..]
+                    .iter()
+                    .any(|agent| agent.state != State::Ended)
+                {
                     self.agents[agent].state = State::Blocked;
                     return Ok(false);
                 }
@@ -305,7 +323,14 @@ impl Execution<'_, '_> {
             Instruction::View { to, from } => {
                 self.agents[agent].held[*to] = self.agents[agent].held[*from].clone();
             }
-            Instruction::Index { to, from, index, count, each, stride } => {
+            Instruction::Index {
+                to,
+                from,
+                index,
+                count,
+                each,
+                stride,
+            } => {
                 let whole = self.view(agent, *from)?;
                 let index = self.number(agent, *index);
                 let Some(index) = self.all.arithmetic.resolve(&index) else {
@@ -324,24 +349,32 @@ impl Execution<'_, '_> {
                     self.uses(agent, slot, *place)?;
                 }
             }
-            Instruction::Event { event, place } => {
-                self.all.reached[*place] = true;
-                match self.event(agent, event, *place) {
-                    Ok(true) => {}
-                    Ok(false) => {
-                        self.agents[agent].state = State::Blocked;
-                        return Ok(false);
-                    }
-                    Err(Refused::Hazard(hazard)) => return Err(Stop::Wrong { place: *place, hazard }),
-                    Err(Refused::Stop(stop)) => return Err(stop),
+            Instruction::Event { event, place } => match self.event(agent, event, *place) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.agents[agent].state = State::Blocked;
+                    return Ok(false);
                 }
-            }
+                Err(Refused::Hazard(hazard)) => {
+                    return Err(Stop::Wrong {
+                        place: *place,
+                        hazard,
+                    });
+                }
+                Err(Refused::Stop(stop)) => return Err(stop),
+            },
         }
         self.agents[agent].at = next;
         Ok(true)
     }
 
-    fn compute(&mut self, agent: usize, to: Slot, function: Function, from: &[Slot]) -> Result<Number, Stop> {
+    fn compute(
+        &mut self,
+        agent: usize,
+        to: Slot,
+        function: Function,
+        from: &[Slot],
+    ) -> Result<Number, Stop> {
         if function == Function::New {
             let before = self.agents[agent].new_terms;
             self.agents[agent].new_terms += 1;
@@ -353,7 +386,10 @@ impl Execution<'_, '_> {
             instruction: self.agents[agent].at,
             endless: self.agents[agent].endless(),
         };
-        self.all.arithmetic.apply(function, &of, at).map_err(Stop::Unsupported)
+        self.all
+            .arithmetic
+            .apply(function, &of, at)
+            .map_err(Stop::Unsupported)
     }
 
     fn enter(
@@ -368,7 +404,11 @@ impl Execution<'_, '_> {
                 let [lower, upper, step] = bounds.map(|slot| self.number(agent, slot));
                 let iterations = self.all.arithmetic.iterations(&lower, &upper, &step);
                 let distance = upper.plus(&lower, -1).parts;
-                (iterations.ok_or(Stop::Learned)?, distance, Some((lower, step)))
+                (
+                    iterations.ok_or(Stop::Learned)?,
+                    distance,
+                    Some((lower, step)),
+                )
             }
             None => (self.all.arithmetic.any_iterations(), Parts::from([]), None),
         };
@@ -395,14 +435,19 @@ impl Execution<'_, '_> {
         let state = self.snapshot(agent);
         let arithmetic = &mut self.all.arithmetic;
         let seen = self.seen.entry((agent, at)).or_default();
-        if seen.get(&state).is_some_and(|&compared| compared >= arithmetic.unsettled) {
+        if seen
+            .get(&state)
+            .is_some_and(|&compared| compared >= arithmetic.unsettled)
+        {
             arithmetic.choices.require(iteration + 1);
             return Err(Stop::Recurred);
         }
         seen.insert(state, arithmetic.compared);
         if iteration > ITERATIONS {
             let place = &self.skeleton.loops[number];
-            let reason = format!("the state of the loop at {place} does not recur in {ITERATIONS} iterations");
+            let reason = format!(
+                "the state of the loop at {place} does not recur in {ITERATIONS} iterations"
+            );
             return Err(Stop::Unsupported(reason));
         }
         Ok(())
@@ -415,7 +460,13 @@ impl Execution<'_, '_> {
         let last: Vec<[u64; 3]> = self
             .agents
             .iter()
-            .map(|one| [one.copies.committed + 1, one.products.committed, one.stores.committed])
+            .map(|one| {
+                [
+                    one.copies.committed + 1,
+                    one.products.committed,
+                    one.stores.committed,
+                ]
+            })
             .collect();
         self.memory.snapshot(&last, &mut state);
         for (index, one) in self.agents.iter().enumerate() {
@@ -439,6 +490,12 @@ impl Execution<'_, '_> {
             let endless = one.endless();
             for &slot in &self.skeleton.carried {
                 state.push(match &one.held[slot] {
+                    Held::Number(number) if self.all.counters.slots.contains(&slot) => {
+                        let value = number.value();
+                        value.map_or(i64::MIN, |value| {
+                            value.rem_euclid(self.all.counters.modulus)
+                        })
+                    }
                     Held::Number(number)
                         if self.skeleton.needed[slot] && number.drifts & endless == 0 =>
                     {
@@ -458,13 +515,15 @@ impl Execution<'_, '_> {
     /// A value is used by something that does not wait for products.
     fn uses(&self, agent: usize, slot: Slot, place: usize) -> Result<(), Stop> {
         match self.agents[agent].held[slot] {
-            Held::Product(group) if group > self.agents[agent].products.complete => Err(Stop::Wrong {
-                place,
-                hazard: Hazard {
-                    other: None,
-                    text: "it uses registers that a running product writes".into(),
-                },
-            }),
+            Held::Product(group) if group > self.agents[agent].products.complete => {
+                Err(Stop::Wrong {
+                    place,
+                    hazard: Hazard {
+                        other: None,
+                        text: "it uses registers that a running product writes".into(),
+                    },
+                })
+            }
             _ => Ok(()),
         }
     }
@@ -503,35 +562,61 @@ impl Execution<'_, '_> {
                 let bytes = self.bytes_of(agent, *barrier)?;
                 self.memory.end(&bytes, agent, place)?;
             }
-            Event::Arrive { barrier, count, bytes, by_warp, pred } => {
+            Event::Arrive {
+                barrier,
+                count,
+                bytes,
+                by_warp,
+                pred,
+            } => {
                 if self.acts(agent, *pred) {
                     let barrier = self.bytes_of(agent, *barrier)?;
-                    self.memory.arrive(&barrier, agent, (*count, *by_warp, *bytes))?;
+                    self.memory
+                        .arrive(&barrier, agent, (*count, *by_warp, *bytes))?;
                 }
             }
-            Event::Wait { barrier, phase, flipped, pred } => {
+            Event::Wait {
+                barrier,
+                phase,
+                flipped,
+                pred,
+            } => {
                 if !self.acts(agent, *pred) {
                     return Ok(true);
                 }
                 let barrier = self.bytes_of(agent, *barrier)?;
                 let phase = self.number(agent, *phase);
                 let Some(phase) = self.all.arithmetic.resolve(&phase) else {
-                    return Err(Stop::Unsupported("the parity of a phase is not known".into()).into());
+                    return Err(
+                        Stop::Unsupported("the parity of a phase is not known".into()).into(),
+                    );
                 };
-                return Ok(self.memory.wait(&barrier, phase ^ i64::from(*flipped), agent, place)?);
+                return Ok(self.memory.wait(
+                    &barrier,
+                    phase ^ i64::from(*flipped),
+                    agent,
+                    place,
+                )?);
             }
-            Event::BulkLoad { barrier, to, bytes, pred } => {
+            Event::BulkLoad {
+                barrier,
+                to,
+                bytes,
+                pred,
+            } => {
                 if self.acts(agent, *pred) {
                     let barrier = self.bytes_of(agent, *barrier)?;
                     let to = self.bytes_of(agent, *to)?;
-                    self.memory.bulk(&barrier, access(to, Kind::BulkWrite), *bytes)?;
+                    self.memory
+                        .bulk(&barrier, access(to, Kind::BulkWrite), *bytes)?;
                 }
             }
             Event::BulkStore { from } => {
                 let from = self.bytes_of(agent, *from)?;
                 self.agents[agent].stores.committed += 1;
                 let group = Pending::Stores(self.agents[agent].stores.committed);
-                self.memory.access(access(from, Kind::BulkRead).pending(group))?;
+                self.memory
+                    .access(access(from, Kind::BulkRead).pending(group))?;
             }
             Event::BulkWait { left } => {
                 self.agents[agent].stores.wait(*left);
@@ -551,7 +636,12 @@ impl Execution<'_, '_> {
                 let is_complete = |of| matches!(of, Pending::Copies(group) if group <= complete);
                 self.memory.complete(agent, is_complete);
             }
-            Event::Product { shared, registers, to, waits } => {
+            Event::Product {
+                shared,
+                registers,
+                to,
+                waits,
+            } => {
                 for &slot in registers {
                     self.uses(agent, slot, place)?;
                 }

@@ -203,7 +203,9 @@ impl Memory {
             let Range { start, end } = new.bytes;
             return hazard(
                 None,
-                format!("it {verb} bytes {start}..{end} of shared memory, which nothing has written"),
+                format!(
+                    "it {verb} bytes {start}..{end} of shared memory, which nothing has written"
+                ),
             );
         }
         self.remember(new);
@@ -211,7 +213,8 @@ impl Memory {
     }
 
     fn remember(&mut self, new: Access) {
-        let within = |old: &Access| new.bytes.start <= old.bytes.start && old.bytes.end <= new.bytes.end;
+        let within =
+            |old: &Access| new.bytes.start <= old.bytes.start && old.bytes.end <= new.bytes.end;
         if new.kind.is_read() {
             self.accesses.retain(|old| {
                 !(within(old) && (old.kind, old.agent) == (new.kind, new.agent))
@@ -252,7 +255,10 @@ impl Memory {
     /// The others end, and the first knows what they knew.
     pub(super) fn join(&mut self, agents: usize) {
         for access in &mut self.accesses {
-            if access.known[..agents].iter().any(|known| *known != Known::Not) {
+            if access.known[..agents]
+                .iter()
+                .any(|known| *known != Known::Not)
+            {
                 access.known[0] = Known::All;
             }
             access.known[1..].fill(Known::Not);
@@ -281,7 +287,11 @@ impl Memory {
     }
 
     fn barrier(&self, start: u64) -> Result<usize, Hazard> {
-        match self.barriers.iter().position(|barrier| barrier.start == start) {
+        match self
+            .barriers
+            .iter()
+            .position(|barrier| barrier.start == start)
+        {
             Some(index) => Ok(index),
             None => hazard(None, "the barrier is not initialised"),
         }
@@ -311,7 +321,8 @@ impl Memory {
             bytes: 0,
             known: [-1; AGENTS],
         };
-        let is_free = |(index, old): (usize, &Barrier)| old.start == start || old.start == ended(index);
+        let is_free =
+            |(index, old): (usize, &Barrier)| old.start == start || old.start == ended(index);
         match self.barriers.iter().enumerate().position(is_free) {
             Some(index) => {
                 self.barriers[index] = barrier;
@@ -326,7 +337,12 @@ impl Memory {
     }
 
     /// A barrier's memory is released.
-    pub(super) fn end(&mut self, bytes: &Range<u64>, agent: usize, place: usize) -> Result<(), Hazard> {
+    pub(super) fn end(
+        &mut self,
+        bytes: &Range<u64>,
+        agent: usize,
+        place: usize,
+    ) -> Result<(), Hazard> {
         let index = self.exists(bytes, agent, Known::Part)?;
         self.access(Access::new(bytes.clone(), Kind::Write, agent, place))?;
         self.barriers[index].start = ended(index);
@@ -352,7 +368,10 @@ impl Memory {
         self.barriers[index].arrived += count;
         self.barriers[index].bytes += expected;
         if self.barriers[index].arrived > self.barriers[index].count {
-            return hazard(None, "more arrive at the barrier in one phase than it counts");
+            return hazard(
+                None,
+                "more arrive at the barrier in one phase than it counts",
+            );
         }
         self.finish_phase(index, barrier)
     }
@@ -500,29 +519,43 @@ fn missing(old: &Access, new: &Access) -> Option<String> {
     let known = old.known[new.agent];
     match old.pending {
         Pending::No => {}
-        Pending::Copies(_) => return Some("but nothing waits for the copy that writes them".into()),
-        Pending::Product(_) => return Some("but nothing waits for the product that reads them".into()),
+        Pending::Copies(_) => {
+            return Some("but nothing waits for the copy that writes them".into());
+        }
+        Pending::Product(_) => {
+            return Some("but nothing waits for the product that reads them".into());
+        }
         Pending::Stores(_) => return Some("but nothing waits for the copy that reads them".into()),
         Pending::Phase => {
-            return Some("but no wait for a phase of a barrier is between it and the copy that writes them".into());
+            return Some(
+                "but no wait for a phase of a barrier is between it and the copy that writes them"
+                    .into(),
+            );
         }
     }
     // Each thread may use again what only it uses.
     let same = old.bytes == new.bytes && old.agent == new.agent;
-    let own = same && (old.by_warp && new.by_warp || (old.kind, new.kind) == (Kind::Copy, Kind::Copy));
+    let own =
+        same && (old.by_warp && new.by_warp || (old.kind, new.kind) == (Kind::Copy, Kind::Copy));
     let verb = match old.kind {
         Kind::Begin => "uses them as a barrier",
         kind if kind.is_read() => "reads them",
         _ => "writes them",
     };
     if known == Known::Not {
-        return Some(format!("but nothing orders it after the access that {verb}"));
+        return Some(format!(
+            "but nothing orders it after the access that {verb}"
+        ));
     }
     if known == Known::Part && !own {
-        return Some(format!("but no barrier of the threads is between it and the access that {verb}"));
+        return Some(format!(
+            "but no barrier of the threads is between it and the access that {verb}"
+        ));
     }
     if old.kind == Kind::Write && new.kind.is_asynchronous() && !old.fenced {
-        return Some(format!("but no fence between the proxies is between it and the access that {verb}"));
+        return Some(format!(
+            "but no fence between the proxies is between it and the access that {verb}"
+        ));
     }
     None
 }

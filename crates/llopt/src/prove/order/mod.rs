@@ -61,6 +61,7 @@
 
 mod arithmetic;
 mod choices;
+mod counters;
 mod execution;
 mod memory;
 mod number;
@@ -79,10 +80,17 @@ use skeleton::{Event, Instruction, Skeleton};
 
 /// The result of all executions of a skeleton.
 enum Outcome {
-    /// No execution has a hazard; how many there were, and the places that they reached.
-    Ordered { runs: usize, reached: Vec<bool> },
-    Wrong { place: usize, message: String },
-    Unsupported { reason: String },
+    /// No execution has a hazard; how many there were.
+    Ordered {
+        runs: usize,
+    },
+    Wrong {
+        place: usize,
+        message: String,
+    },
+    Unsupported {
+        reason: String,
+    },
 }
 
 /// Executes a skeleton in all ways.
@@ -105,8 +113,7 @@ fn check(skeleton: &Skeleton) -> Outcome {
             }
         }
         if !executions.arithmetic.choices.advance() {
-            let reached = executions.reached;
-            return Outcome::Ordered { runs, reached };
+            return Outcome::Ordered { runs };
         }
     }
 }
@@ -163,18 +170,17 @@ fn of_kernel(location: String, skeleton: &Skeleton) -> Vec<Obligation> {
         Outcome::Unsupported { reason } => vec![unsupported(location, reason)],
         // What else is true of a kernel with a hazard says nothing.
         Outcome::Wrong { place, message } => vec![obligation(place, Verdict::Wrong { message })],
-        Outcome::Ordered { runs, reached } => {
-            let events = skeleton.code.iter().filter_map(|instruction| match instruction {
-                Instruction::Event { place, .. } => Some(*place),
-                _ => None,
-            });
-            let verdict = |place: usize| match reached[place] {
-                true => Verdict::Proven { runs },
-                false => Verdict::Unsupported {
-                    reason: "no execution reaches it".into(),
-                },
-            };
-            events.map(|place| obligation(place, verdict(place))).collect()
+        Outcome::Ordered { runs } => {
+            let events = skeleton
+                .code
+                .iter()
+                .filter_map(|instruction| match instruction {
+                    Instruction::Event { place, .. } => Some(*place),
+                    _ => None,
+                });
+            events
+                .map(|place| obligation(place, Verdict::Proven { runs }))
+                .collect()
         }
     }
 }
@@ -203,7 +209,10 @@ pub struct Removal {
 }
 
 /// Checks a module without each single wait, arrival, fence, barrier and commit; the reason if it is not proven as it is.
-pub(super) fn removals(module: OperationRef<'_, '_>, plans: &Plans) -> Result<Vec<Removal>, String> {
+pub(super) fn removals(
+    module: OperationRef<'_, '_>,
+    plans: &Plans,
+) -> Result<Vec<Removal>, String> {
     let mut all = Vec::new();
     for (_, skeleton) in skeletons(module, plans) {
         let skeleton = skeleton?;
@@ -249,12 +258,27 @@ fn changes(event: &Event) -> Vec<(Change, Option<Event>)> {
     const ALL_GROUPS: i64 = 1 << 40;
     let (removed, weakened) = (Change::Removed, Change::Weakened);
     match event.clone() {
-        Event::Arrive { .. } | Event::Commit | Event::Fence | Event::Barrier => vec![(removed, None)],
-        Event::Wait { barrier, phase, flipped, pred } => {
+        Event::Arrive { .. } | Event::Commit | Event::Fence | Event::Barrier => {
+            vec![(removed, None)]
+        }
+        Event::Wait {
+            barrier,
+            phase,
+            flipped,
+            pred,
+        } => {
             let flipped = !flipped;
             vec![
                 (removed, None),
-                (weakened, Some(Event::Wait { barrier, phase, flipped, pred })),
+                (
+                    weakened,
+                    Some(Event::Wait {
+                        barrier,
+                        phase,
+                        flipped,
+                        pred,
+                    }),
+                ),
             ]
         }
         Event::BulkWait { left } => vec![

@@ -12,7 +12,7 @@ use llopt_dialects::meaning::resource::{BULK_SHARED_MEMORY, PRODUCT_SHARED_MEMOR
 use llopt_dialects::tables::module::NUM_WARPS;
 use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::ttg::effects::{ALLOCATION_OFFSET, ARRIVES_BY_WARP};
-use llopt_dialects::{amdg, scf, ttg, ttng};
+use llopt_dialects::{amdg, scf, tt, ttg, ttng};
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, key};
 use llopt_plan::buffer::room;
@@ -64,21 +64,65 @@ pub(super) enum Function {
 /// What happens to shared memory, or to asynchronous work.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
-    Begin { barrier: Slot, count: i64 },
-    End { barrier: Slot },
-    Arrive { barrier: Slot, count: i64, bytes: i64, by_warp: bool, pred: Option<Slot> },
-    Wait { barrier: Slot, phase: Slot, flipped: bool, pred: Option<Slot> },
-    BulkLoad { barrier: Slot, to: Slot, bytes: i64, pred: Option<Slot> },
-    BulkStore { from: Slot },
-    BulkWait { left: i64 },
-    Copy { to: Slot },
+    Begin {
+        barrier: Slot,
+        count: i64,
+    },
+    End {
+        barrier: Slot,
+    },
+    Arrive {
+        barrier: Slot,
+        count: i64,
+        bytes: i64,
+        by_warp: bool,
+        pred: Option<Slot>,
+    },
+    Wait {
+        barrier: Slot,
+        phase: Slot,
+        flipped: bool,
+        pred: Option<Slot>,
+    },
+    BulkLoad {
+        barrier: Slot,
+        to: Slot,
+        bytes: i64,
+        pred: Option<Slot>,
+    },
+    BulkStore {
+        from: Slot,
+    },
+    BulkWait {
+        left: i64,
+    },
+    Copy {
+        to: Slot,
+    },
     Commit,
-    CopyWait { left: i64 },
-    Product { shared: Vec<Slot>, registers: Vec<Slot>, to: Slot, waits: bool },
-    ProductWait { moves: Vec<(Slot, Slot)>, left: i64 },
-    Read { from: Slot },
-    Write { to: Slot },
-    Scratch { bytes: Range<u64>, by_warp: bool },
+    CopyWait {
+        left: i64,
+    },
+    Product {
+        shared: Vec<Slot>,
+        registers: Vec<Slot>,
+        to: Slot,
+        waits: bool,
+    },
+    ProductWait {
+        moves: Vec<(Slot, Slot)>,
+        left: i64,
+    },
+    Read {
+        from: Slot,
+    },
+    Write {
+        to: Slot,
+    },
+    Scratch {
+        bytes: Range<u64>,
+        by_warp: bool,
+    },
     Fence,
     Barrier,
 }
@@ -86,26 +130,68 @@ pub(super) enum Event {
 /// An instruction.
 #[derive(Clone, Debug)]
 pub(super) enum Instruction {
-    Constant { to: Slot, value: i64 },
-    Compute { to: Slot, function: Function, from: Vec<Slot> },
+    Constant {
+        to: Slot,
+        value: i64,
+    },
+    Compute {
+        to: Slot,
+        function: Function,
+        from: Vec<Slot>,
+    },
     Move(Vec<(Slot, Slot)>),
     /// Begins a loop with these bounds and this step, or a loop with none of them.
-    Enter { number: usize, bounds: Option<[Slot; 3]>, to: Option<Slot> },
+    Enter {
+        number: usize,
+        bounds: Option<[Slot; 3]>,
+        to: Option<Slot>,
+    },
     /// Leaves the loop if it has no iteration left.
-    Head { exit: usize },
-    Next { to: Option<Slot> },
+    Head {
+        exit: usize,
+    },
+    Next {
+        to: Option<Slot>,
+    },
     /// Continues at `otherwise` unless the condition holds.
-    Branch { condition: Slot, otherwise: usize },
+    Branch {
+        condition: Slot,
+        otherwise: usize,
+    },
     Jump(usize),
-    Fork { partitions: Vec<(usize, Vec<(Slot, Slot)>)>, warps: Vec<i64> },
+    Fork {
+        partitions: Vec<(usize, Vec<(Slot, Slot)>)>,
+        warps: Vec<i64>,
+    },
     Join,
     EndPartition,
-    Allocate { to: Slot, bytes: Range<u64> },
-    View { to: Slot, from: Slot },
-    Index { to: Slot, from: Slot, index: Slot, count: i64, each: u64, stride: u64 },
-    Uses { from: Vec<Slot>, place: usize },
-    Event { event: Event, place: usize },
-    Return { place: usize },
+    Allocate {
+        to: Slot,
+        bytes: Range<u64>,
+    },
+    View {
+        to: Slot,
+        from: Slot,
+    },
+    Index {
+        to: Slot,
+        from: Slot,
+        index: Slot,
+        count: i64,
+        each: u64,
+        stride: u64,
+    },
+    Uses {
+        from: Vec<Slot>,
+        place: usize,
+    },
+    Event {
+        event: Event,
+        place: usize,
+    },
+    Return {
+        place: usize,
+    },
     /// In place of a jump whose target is not known yet.
     Open,
 }
@@ -176,14 +262,19 @@ impl Skeleton {
             })
     }
 
+    /// Finds the values that decide about buffers, phases, conditions or iterations, and removes conditions that decide
+    /// about nothing of these.
     fn find_needed(&mut self) {
         let mut needed = vec![false; self.slots];
         let mut queue: Vec<Slot> = Vec::new();
         let mut from: HashMap<Slot, Vec<Slot>> = HashMap::new();
         let mut carried = Vec::new();
-        for instruction in &self.code {
+        let mut open: Vec<usize> = Vec::new();
+        for (at, instruction) in self.code.iter().enumerate() {
             match instruction {
-                Instruction::Compute { to, from: sources, .. } => {
+                Instruction::Compute {
+                    to, from: sources, ..
+                } => {
                     from.entry(*to).or_default().extend(sources);
                 }
                 Instruction::Move(moves) => {
@@ -193,7 +284,7 @@ impl Skeleton {
                     }
                 }
                 Instruction::Enter { bounds, .. } => queue.extend(bounds.iter().flatten()),
-                Instruction::Branch { condition, .. } => queue.push(*condition),
+                Instruction::Branch { .. } => open.push(at),
                 Instruction::Index { index, .. } => queue.push(*index),
                 Instruction::Fork { partitions, .. } => {
                     for &(source, to) in partitions.iter().flat_map(|(_, moves)| moves) {
@@ -209,27 +300,77 @@ impl Skeleton {
                 _ => {}
             }
         }
-        while let Some(slot) = queue.pop() {
-            if !std::mem::replace(&mut needed[slot], true) {
-                queue.extend(from.get(&slot).into_iter().flatten());
+        loop {
+            while let Some(slot) = queue.pop() {
+                if !std::mem::replace(&mut needed[slot], true) {
+                    queue.extend(from.get(&slot).into_iter().flatten());
+                }
+            }
+            // A condition is needed if something in its branches is.
+            open.retain(|&at| {
+                let Instruction::Branch { condition, .. } = self.code[at] else {
+                    return false;
+                };
+                let decides = self.branches(at).is_none_or(|branches| {
+                    self.code[branches]
+                        .iter()
+                        .any(|instruction| decides(instruction, &needed))
+                });
+                if decides {
+                    queue.push(condition);
+                }
+                !decides
+            });
+            if queue.is_empty() {
+                break;
+            }
+        }
+        for at in open {
+            if let Some(branches) = self.branches(at) {
+                self.code[at] = Instruction::Jump(branches.end);
             }
         }
         carried.sort_unstable();
         carried.dedup();
         (self.needed, self.carried) = (needed, carried);
     }
+
+    /// The instructions of both branches of a condition.
+    fn branches(&self, at: usize) -> Option<Range<usize>> {
+        let Instruction::Branch { otherwise, .. } = self.code[at] else {
+            return None;
+        };
+        match self.code[otherwise - 1] {
+            Instruction::Jump(after) => Some(at + 1..after),
+            _ => None,
+        }
+    }
+}
+
+/// Whether an instruction does anything but compute what nobody needs.
+fn decides(instruction: &Instruction, needed: &[bool]) -> bool {
+    match instruction {
+        Instruction::Constant { to, .. } | Instruction::Compute { to, .. } => needed[*to],
+        Instruction::Move(moves) => moves.iter().any(|&(_, to)| needed[to]),
+        Instruction::Jump(_) | Instruction::Open => false,
+        _ => true,
+    }
 }
 
 /// The warps of a kernel, without those of partitions.
 fn warps_of(function: OperationRef<'_, '_>) -> i64 {
     let module = function.parent_op();
-    let warps = module.and_then(|module| module.attr(NUM_WARPS)).and_then(AttributeExt::as_int);
+    let warps = module
+        .and_then(|module| module.attr(NUM_WARPS))
+        .and_then(AttributeExt::as_int);
     warps.unwrap_or(i64::MAX)
 }
 
 fn arguments<'c: 'a, 'a>(region: RegionRef<'c, 'a>) -> Vec<Value<'c, 'a>> {
     let entry = region.entry();
-    entry.map(|entry| entry.argument_values().collect()).unwrap_or_default()
+    entry
+        .map(|entry| entry.argument_values().collect())
+        .unwrap_or_default()
 }
 
 struct Builder<'p> {
@@ -263,7 +404,10 @@ impl Builder<'_> {
         slot
     }
 
-    fn slots_of<'c: 'a, 'a>(&mut self, values: impl IntoIterator<Item = Value<'c, 'a>>) -> Vec<Slot> {
+    fn slots_of<'c: 'a, 'a>(
+        &mut self,
+        values: impl IntoIterator<Item = Value<'c, 'a>>,
+    ) -> Vec<Slot> {
         values.into_iter().map(|value| self.slot(value)).collect()
     }
 
@@ -340,14 +484,18 @@ impl Builder<'_> {
             )
         };
         let decides = |op: OperationRef<'_, '_>| op.result_types().any(|of| of.integer().is_some());
-        if self.skeleton.code[start..].iter().any(acts) || Control::of(op) == Control::Choice && decides(op) {
+        if self.skeleton.code[start..].iter().any(acts)
+            || Control::of(op) == Control::Choice && decides(op)
+        {
             return;
         }
         let dropped = self.skeleton.code.split_off(start);
-        let used = dropped.into_iter().filter_map(|instruction| match instruction {
-            Instruction::Uses { from, .. } => Some(from),
-            _ => None,
-        });
+        let used = dropped
+            .into_iter()
+            .filter_map(|instruction| match instruction {
+                Instruction::Uses { from, .. } => Some(from),
+                _ => None,
+            });
         let mut used: Vec<Slot> = used.flatten().collect();
         used.extend(op.operand_values().map(|value| self.slot(value)));
         let place = self.place(op);
@@ -408,7 +556,10 @@ impl Builder<'_> {
         let start = self.here();
         let of = scf::WhileOp::of(op).ok_or("it has an unknown kind of loop")?;
         let number = self.begin_loop(op);
-        let (before, after) = (self.slots_of(arguments(of.before())), self.slots_of(arguments(of.after())));
+        let (before, after) = (
+            self.slots_of(arguments(of.before())),
+            self.slots_of(arguments(of.after())),
+        );
         let inits = self.slots_of(of.inits());
         self.moves(&inits, &before);
         self.push(Instruction::Enter {
@@ -446,7 +597,10 @@ impl Builder<'_> {
         let handed = self.region(of.else_region())?;
         self.moves(&handed, &results);
         let after = self.here();
-        self.skeleton.code[branch] = Instruction::Branch { condition, otherwise };
+        self.skeleton.code[branch] = Instruction::Branch {
+            condition,
+            otherwise,
+        };
         self.skeleton.code[end] = Instruction::Jump(after);
         self.drop_if_idle(op, start);
         Ok(())
@@ -455,10 +609,20 @@ impl Builder<'_> {
     fn partitions(&mut self, op: OperationRef<'_, '_>) -> Result<(), String> {
         let of = ttg::WarpSpecializeOp::of(op).ok_or("it has an unknown kind of concurrency")?;
         let holder = of.partition_op_holder().entry();
-        let holder = holder.and_then(|block| block.operations().find_map(ttg::WarpSpecializePartitionsOp::of));
-        let regions = holder.map(|holder| holder.partition_regions()).unwrap_or_default();
+        let holder = holder.and_then(|block| {
+            block
+                .operations()
+                .find_map(ttg::WarpSpecializePartitionsOp::of)
+        });
+        let regions = holder
+            .map(|holder| holder.partition_regions())
+            .unwrap_or_default();
         let captured = self.slots_of(of.explicit_captures());
-        let warps = of.partition_num_warps().into_iter().map(i64::from).collect();
+        let warps = of
+            .partition_num_warps()
+            .into_iter()
+            .map(i64::from)
+            .collect();
         let fork = self.push(Instruction::Open);
         let handed = self.region(of.default_region())?;
         let results = self.slots_of(op.result_values());
@@ -481,10 +645,19 @@ impl Builder<'_> {
 
     /// An op without control flow.
     fn plain(&mut self, op: OperationRef<'_, '_>) -> Result<(), String> {
+        // Other names for the same registers.
+        if let Some(of) = tt::TransOp::of(op) {
+            let (from, to) = (self.slot(of.src()), self.slot(of.result()));
+            self.push(Instruction::Move(vec![(from, to)]));
+            return Ok(());
+        }
         if self.computes(op) || self.views(op)? || self.transacts(op)? {
             return Ok(());
         }
-        let used = self.slots_of(op.operand_values().filter(|value| value.r#type().is_tensor()));
+        let used = self.slots_of(
+            op.operand_values()
+                .filter(|value| value.r#type().is_tensor()),
+        );
         if !used.is_empty() {
             let place = self.place(op);
             self.push(Instruction::Uses { from: used, place });
@@ -499,11 +672,19 @@ impl Builder<'_> {
             Synchronization::None => {}
         }
         for effect in op.effects().unwrap_or_default() {
-            let is = |memory| effect.resource.is_some_and(|resource| std::ptr::eq(resource, memory));
-            let Some(value) = effect.value.filter(|value| MemDesc::of(value.r#type()).is_some()) else {
+            let is = |memory| {
+                effect
+                    .resource
+                    .is_some_and(|resource| std::ptr::eq(resource, memory))
+            };
+            let Some(value) = effect
+                .value
+                .filter(|value| MemDesc::of(value.r#type()).is_some())
+            else {
                 continue;
             };
-            if facts.asynchronous.is_some() || is(&BULK_SHARED_MEMORY) || is(&PRODUCT_SHARED_MEMORY) {
+            if facts.asynchronous.is_some() || is(&BULK_SHARED_MEMORY) || is(&PRODUCT_SHARED_MEMORY)
+            {
                 return Err(unknown(op));
             }
             if !is(&SHARED_MEMORY) {
@@ -549,15 +730,22 @@ impl Builder<'_> {
         let to = self.slot(result);
         if let Some(constant) = arith::ConstantOp::of(op) {
             let value = constant.value().and_then(AttributeExt::as_i64).unwrap_or(0);
-            let value = if result.r#type().is_integer_of_width(1) { value & 1 } else { value };
+            let value = if result.r#type().is_integer_of_width(1) {
+                value & 1
+            } else {
+                value
+            };
             self.push(Instruction::Constant { to, value });
             return true;
         }
         let function = match function(op) {
             Some(function) => function,
             None if op.is_memory_effect_free() && op.region_refs().len() == 0 => {
-                let attributes: String =
-                    op.attrs().iter().map(|(name, value)| format!(" {name}={value}")).collect();
+                let attributes: String = op
+                    .attrs()
+                    .iter()
+                    .map(|(name, value)| format!(" {name}={value}"))
+                    .collect();
                 let text = format!("{}{attributes}", op.name_str());
                 let next = self.functions.len() as u32;
                 Function::Other(*self.functions.entry(text).or_insert(next))
@@ -568,6 +756,12 @@ impl Builder<'_> {
                 return false;
             }
         };
+        if let Some((number, by)) = remainder(op) {
+            let from = [number, by].map(|value| self.slot(value)).to_vec();
+            let function = Function::RemU;
+            self.push(Instruction::Compute { to, function, from });
+            return true;
+        }
         let from = self.slots_of(op.operand_values());
         let from_tensor = op.operand_types().any(|of| of.is_tensor());
         let function = if from_tensor { Function::New } else { function };
@@ -603,12 +797,17 @@ impl Builder<'_> {
             if let Some(source) = alloc.src() {
                 let from = self.slot(source);
                 let place = self.place(op);
-                self.push(Instruction::Uses { from: vec![from], place });
+                self.push(Instruction::Uses {
+                    from: vec![from],
+                    place,
+                });
                 self.event(op, Event::Write { to });
             }
             return Ok(true);
         }
-        let source = op.operand_value(0).filter(|value| MemDesc::of(value.r#type()).is_some());
+        let source = op
+            .operand_value(0)
+            .filter(|value| MemDesc::of(value.r#type()).is_some());
         let source = source.ok_or_else(|| unknown(op))?;
         let from = self.slot(source);
         if let Some(index) = ttg::MemDescIndexOp::of(op) {
@@ -617,7 +816,11 @@ impl Builder<'_> {
             let whole = room(ring)?.bytes;
             // Padding continues from one buffer to the next, and only the last has none at its end.
             let between = u64::try_from(count - 1).unwrap_or(0).max(1);
-            let stride = if count > 1 { whole.saturating_sub(bytes) / between } else { bytes };
+            let stride = if count > 1 {
+                whole.saturating_sub(bytes) / between
+            } else {
+                bytes
+            };
             let index = self.slot(index.index());
             self.push(Instruction::Index {
                 to,
@@ -672,7 +875,9 @@ impl Builder<'_> {
             || ttng::AsyncTMAReduceOp::of(op).is_some()
             || ttng::AsyncTMAScatterOp::of(op).is_some()
         {
-            let from = op.operand_values().find(|value| MemDesc::of(value.r#type()).is_some());
+            let from = op
+                .operand_values()
+                .find(|value| MemDesc::of(value.r#type()).is_some());
             let from = from.ok_or_else(|| unknown(op))?;
             let from = self.slot(from);
             Event::BulkStore { from }
@@ -735,6 +940,17 @@ fn is_index(value: Value<'_, '_>) -> bool {
     value.r#type().is_index()
 }
 
+/// `x` and `n`, if the op computes `x - x / n * n`.
+fn remainder<'c: 'a, 'a>(op: OperationRef<'c, 'a>) -> Option<(Value<'c, 'a>, Value<'c, 'a>)> {
+    let difference = arith::SubIOp::of(op)?;
+    let product = arith::MulIOp::defining(difference.rhs())?;
+    let quotient = arith::DivUIOp::defining(product.lhs())?;
+    let same = |one: Value<'_, '_>, other: Value<'_, '_>| key(one) == key(other);
+    let is_remainder =
+        same(quotient.lhs(), difference.lhs()) && same(quotient.rhs(), product.rhs());
+    is_remainder.then(|| (quotient.lhs(), quotient.rhs()))
+}
+
 /// The function that an op computes, if the skeleton knows it.
 fn function(op: OperationRef<'_, '_>) -> Option<Function> {
     use llopt_dialects::arith::Op as A;
@@ -755,7 +971,9 @@ fn function(op: OperationRef<'_, '_>) -> Option<Function> {
         A::MaxSI(_) => Function::MaxS,
         A::MinUI(_) => Function::MinU,
         A::MaxUI(_) => Function::MaxU,
-        A::ExtSI(_) | A::ExtUI(_) | A::TruncI(_) | A::IndexCast(_) | A::IndexCastUI(_) => Function::Same,
+        A::ExtSI(_) | A::ExtUI(_) | A::TruncI(_) | A::IndexCast(_) | A::IndexCastUI(_) => {
+            Function::Same
+        }
         A::CmpI(of) => Function::Compare(of.predicate()?),
         A::Select(_) => Function::Select,
         _ => return None,
