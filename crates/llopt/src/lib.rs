@@ -70,7 +70,7 @@ pub use options::Options;
 pub use parameter::{Format, Parameter, Pointee, parameters};
 pub use persistent_program::{NoSuchPersistence, Persistent, PersistentProgram};
 pub use prove::{
-    Change, Obligation, Proof, Removal, Subject, Verdict, prove, prove_order, prove_removals,
+    Obligation, OrderRemoval, Proof, Subject, Verdict, prove, prove_order, prove_removals,
 };
 pub use reference::{ReferenceError, run_reference};
 pub use session::{language_server_main, optimizer_main, with_context};

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use clap::Args;
-use llopt::{Change, Removal};
+use llopt::OrderRemoval;
+use llopt::sim::Change;
 
 use crate::budget::Bounds;
 use crate::kernel::{self, Kernel};
@@ -62,12 +63,12 @@ pub fn run(arguments: Arguments, bounds: Bounds) -> Result<()> {
 }
 
 /// Prints removals: a line for each, then how many are missed.
-fn print_removals(removals: &[Removal], json: bool) -> Result<()> {
+fn print_removals(removals: &[OrderRemoval], json: bool) -> Result<()> {
     if json {
         return Output::Standard.write_json(&removals);
     }
     let mut text = String::new();
-    for Removal {
+    for OrderRemoval {
         location,
         op,
         change,

@@ -47,7 +47,7 @@ use crate::{
     Diagnostic, Error, ErrorClass, Options, Source, Timings, compiler, input, module, session,
 };
 use kernel::Kernel;
-pub use order::{Change, Removal};
+pub use order::OrderRemoval;
 
 /// The outcome for one op.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -234,7 +234,7 @@ pub fn prove_order(source: &Source, options: &Options) -> Result<Proof, Error> {
 ///
 /// # Errors
 /// The source is not a valid module for the target, or the order of what it has is not proven.
-pub fn prove_removals(source: &Source, options: &Options) -> Result<Vec<Removal>, Error> {
+pub fn prove_removals(source: &Source, options: &Options) -> Result<Vec<OrderRemoval>, Error> {
     let (input, options) = (source.clone(), quiet(options));
     contained(move || {
         let removals = scheduled(&input, &options, order::removals)??;

@@ -71,6 +71,7 @@ use llopt_dialects::tt;
 use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_plan::plans::Plans;
 use melior::ir::OperationRef;
+use llopt_sim::Change;
 use serde::Serialize;
 
 use super::{Obligation, Subject, Verdict};
@@ -185,19 +186,9 @@ fn of_kernel(location: String, skeleton: &Skeleton) -> Vec<Obligation> {
     }
 }
 
-/// What is changed in a kernel to see whether that is noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Change {
-    /// The operation is deleted.
-    Removed,
-    /// A counted wait leaves one group more, or a wait is for the other parity.
-    Weakened,
-}
-
 /// A wait, arrival, fence, barrier or commit without which a kernel was checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Removal {
+pub struct OrderRemoval {
     /// `file:line:col`.
     pub location: String,
     /// The op's name.
@@ -212,7 +203,7 @@ pub struct Removal {
 pub(super) fn removals(
     module: OperationRef<'_, '_>,
     plans: &Plans,
-) -> Result<Vec<Removal>, String> {
+) -> Result<Vec<OrderRemoval>, String> {
     let mut all = Vec::new();
     for (_, skeleton) in skeletons(module, plans) {
         let skeleton = skeleton?;
@@ -240,7 +231,7 @@ pub(super) fn removals(
                     }
                     Outcome::Unsupported { reason } => Some(format!("no proof: {reason}")),
                 };
-                all.push(Removal {
+                all.push(OrderRemoval {
                     location: skeleton.places[place].location.clone(),
                     op: skeleton.places[place].op.clone(),
                     change,
