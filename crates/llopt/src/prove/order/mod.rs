@@ -70,8 +70,8 @@ mod skeleton;
 use llopt_dialects::tt;
 use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_plan::plans::Plans;
-use melior::ir::OperationRef;
 use llopt_sim::Change;
+use melior::ir::OperationRef;
 use serde::Serialize;
 
 use super::{Obligation, Subject, Verdict};
