@@ -141,7 +141,7 @@ def ops_of(removal):
 
 
 def decide(found, proofs):
-    """Adds the proofs to the removals that nothing shows: `hazard`, or `redundant` if there is none.
+    """Adds the proofs to the removals that nothing shows: `proof`, or `redundant` if no execution has a hazard.
 
     The instructions of one op are consecutive. Where the numbers of ops and of instructions at a place show no such
     relation, only proofs that agree decide. What the machine shows although no execution has a hazard is a contradiction.

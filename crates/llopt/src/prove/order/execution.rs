@@ -368,6 +368,15 @@ impl Execution<'_, '_> {
         Ok(true)
     }
 
+    /// Where an agent computes.
+    fn at(&self, agent: usize) -> At {
+        At {
+            agent,
+            instruction: self.agents[agent].at,
+            endless: self.agents[agent].endless(),
+        }
+    }
+
     fn compute(
         &mut self,
         agent: usize,
@@ -381,11 +390,7 @@ impl Execution<'_, '_> {
             return Ok(self.all.arithmetic.new_term(to, agent, before));
         }
         let of: Vec<Number> = from.iter().map(|&slot| self.number(agent, slot)).collect();
-        let at = At {
-            agent,
-            instruction: self.agents[agent].at,
-            endless: self.agents[agent].endless(),
-        };
+        let at = self.at(agent);
         self.all
             .arithmetic
             .apply(function, &of, at)
@@ -432,6 +437,10 @@ impl Execution<'_, '_> {
             return Ok(());
         };
         let (iteration, number) = (own.iteration, own.number);
+        // Others may be iterations ahead.
+        let loops = self.agents.iter().flat_map(|agent| &agent.loops);
+        let endless = loops.filter(|inside| inside.is_endless());
+        let furthest = endless.map(|inside| inside.iteration).max();
         let state = self.snapshot(agent);
         let arithmetic = &mut self.all.arithmetic;
         let seen = self.seen.entry((agent, at)).or_default();
@@ -439,7 +448,9 @@ impl Execution<'_, '_> {
             .get(&state)
             .is_some_and(|&compared| compared >= arithmetic.unsettled)
         {
-            arithmetic.choices.require(iteration + 1);
+            arithmetic
+                .choices
+                .require(furthest.unwrap_or(iteration) + 1);
             return Err(Stop::Recurred);
         }
         seen.insert(state, arithmetic.compared);
@@ -585,15 +596,18 @@ impl Execution<'_, '_> {
                     return Ok(true);
                 }
                 let barrier = self.bytes_of(agent, *barrier)?;
-                let phase = self.number(agent, *phase);
-                let Some(phase) = self.all.arithmetic.resolve(&phase) else {
+                let phase = [self.number(agent, *phase), Number::known(1)];
+                let at = self.at(agent);
+                let parity = self.all.arithmetic.apply(Function::And, &phase, at);
+                let parity = parity.map_err(Stop::Unsupported)?;
+                let Some(parity) = self.all.arithmetic.resolve(&parity) else {
                     return Err(
                         Stop::Unsupported("the parity of a phase is not known".into()).into(),
                     );
                 };
                 return Ok(self.memory.wait(
                     &barrier,
-                    phase ^ i64::from(*flipped),
+                    parity ^ i64::from(*flipped),
                     agent,
                     place,
                 )?);
@@ -673,11 +687,15 @@ impl Execution<'_, '_> {
                 let bytes = self.bytes_of(agent, *to)?;
                 self.memory.access(access(bytes, Kind::Write))?;
             }
-            Event::Scratch { bytes, by_warp } => {
+            Event::Scratch {
+                bytes,
+                parts,
+                meets,
+            } => {
                 let mut writes = access(bytes.clone(), Kind::Write);
-                writes.by_warp = *by_warp;
+                writes.parts = *parts;
                 self.memory.access(writes)?;
-                if !by_warp {
+                if *meets {
                     self.memory.meet(agent);
                     self.memory.access(access(bytes.clone(), Kind::Read))?;
                 }

@@ -90,8 +90,8 @@ pub(super) struct Access {
     pub(super) kind: Kind,
     pub(super) agent: usize,
     pub(super) place: usize,
-    /// Each warp touches its own part of the bytes only.
-    pub(super) by_warp: bool,
+    /// If each warp touches its own part of the bytes only, a number for the way in which they are divided.
+    pub(super) parts: Option<usize>,
     pub(super) pending: Pending,
     known: [Known; AGENTS],
     fenced: bool,
@@ -112,7 +112,7 @@ impl Access {
             kind,
             agent,
             place,
-            by_warp: false,
+            parts: None,
             pending: Pending::No,
             known,
             fenced: false,
@@ -185,7 +185,7 @@ impl Memory {
     /// Checks an access against all that happened before, and remembers it.
     pub(super) fn access(&mut self, new: Access) -> Result<(), Hazard> {
         let verb = new.kind.verb();
-        let mut written = !new.kind.is_read() || new.kind == Kind::Wait || new.by_warp;
+        let mut written = !new.kind.is_read() || new.kind == Kind::Wait;
         for old in self.accesses.iter().filter(|old| old.overlaps(&new.bytes)) {
             written |= !old.kind.is_read();
             if old.kind.is_read() && new.kind.is_read() {
@@ -488,7 +488,7 @@ impl Memory {
                     access.bytes.end as i64,
                     access.kind as i64,
                     access.agent as i64,
-                    i64::from(access.by_warp),
+                    access.parts.map_or(-1, |parts| parts as i64),
                     unit,
                     back,
                     i64::from(access.fenced),
@@ -535,8 +535,9 @@ fn missing(old: &Access, new: &Access) -> Option<String> {
     }
     // Each thread may use again what only it uses.
     let same = old.bytes == new.bytes && old.agent == new.agent;
-    let own =
-        same && (old.by_warp && new.by_warp || (old.kind, new.kind) == (Kind::Copy, Kind::Copy));
+    let own = same
+        && (old.parts.is_some() && old.parts == new.parts
+            || (old.kind, new.kind) == (Kind::Copy, Kind::Copy));
     let verb = match old.kind {
         Kind::Begin => "uses them as a barrier",
         kind if kind.is_read() => "reads them",

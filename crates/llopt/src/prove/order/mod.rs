@@ -65,6 +65,7 @@ mod counters;
 mod execution;
 mod memory;
 mod number;
+mod reading;
 mod skeleton;
 
 use llopt_dialects::tt;
