@@ -143,37 +143,35 @@ def ops_of(removal):
 def decide(found, proofs):
     """Adds the proofs to the removals that nothing shows: `proof`, or `redundant` if no execution has a hazard.
 
-    The instructions of one op are consecutive. Where the numbers of ops and of instructions at a place show no such
-    relation, only proofs that agree decide. What the machine shows although no execution has a hazard is a contradiction.
+    The ops of one kind at a place become equally many instructions each. Which instruction comes from which op is not
+    known, but so is how many of them are redundant; the machine must not show more than the others. Where the numbers are
+    no multiples, the place has instructions from elsewhere, and only proofs that agree decide.
     """
     groups = collections.defaultdict(list)
     for removal in found:
         if (ops := ops_of(removal)) and removal["source"]:
             groups[place(removal["source"]), ops, removal["change"]].append(removal)
     for (at, ops, change), instructions in groups.items():
-        alike = [
-            proof for proof in proofs if (place(proof["location"]), proof["change"]) == (at, change) and proof["op"] in ops
+        hazards = [
+            proof["hazard"]
+            for proof in proofs
+            if (place(proof["location"]), proof["change"]) == (at, change) and proof["op"] in ops
         ]
-        if not alike:
+        if not hazards:
             continue
-        each, rest = divmod(len(instructions), len(alike))
-        verdicts = {proof["hazard"] is not None for proof in alike}
-        for index, removal in enumerate(instructions):
-            kind = removal["evidence"]["kind"]
-            if kind not in ("nothing", "unreached") and verdicts == {False}:
-                removal["contradiction"] = True
-            if kind != "nothing":
-                continue
-            if len(verdicts) == 1:
-                proof = alike[0]
-            elif rest == 0:
-                proof = alike[index // each]
-            else:
-                continue
-            if proof["hazard"] is None:
-                removal["evidence"] = {"kind": "redundant"}
-            else:
-                removal["evidence"] = {"kind": "proof", "what": proof["hazard"]}
+        each, rest = divmod(len(instructions), len(hazards))
+        missed = [hazard for hazard in hazards if hazard is not None]
+        if rest and missed and len(missed) < len(hazards):
+            continue
+        redundant = len(instructions) - each * len(missed) if not rest else len(instructions) * (not missed)
+        shown = [removal for removal in instructions if removal["evidence"]["kind"] not in ("nothing", "unreached")]
+        for removal in shown[len(instructions) - redundant :]:
+            removal["contradiction"] = True
+        unshown = [removal for removal in instructions if removal["evidence"]["kind"] in ("nothing", "unreached")]
+        for removal in unshown[:redundant]:
+            removal["evidence"] = {"kind": "redundant"}
+        for removal in unshown[redundant:]:
+            removal["evidence"] = {"kind": "proof", "what": missed[0]}
 
 
 def removals(llopt, run):

@@ -68,6 +68,8 @@ mod number;
 mod reading;
 mod skeleton;
 
+use llopt_dialects::meaning::facts::OpFacts;
+use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::tt;
 use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_plan::plans::Plans;
@@ -127,12 +129,29 @@ fn skeletons(
 ) -> Vec<(String, Result<Skeleton, String>)> {
     let mut found = Vec::new();
     module.for_each_op(Walk::PreOrder, |op| {
-        if tt::FuncOp::of(op).is_some() {
-            found.push((location_of(op), Skeleton::of(op, plans)));
+        if tt::FuncOp::of(op).is_none() {
+            return;
+        }
+        let skeleton = Skeleton::of(op, plans);
+        let has_obligations = match &skeleton {
+            Ok(skeleton) => skeleton.is_asynchronous(),
+            Err(_) => shares_buffers(op),
+        };
+        if has_obligations {
+            found.push((location_of(op), skeleton));
         }
     });
-    found.retain(|(_, skeleton)| skeleton.as_ref().map_or(true, Skeleton::is_asynchronous));
     found
+}
+
+/// Whether anything in a function has a buffer in memory, or is asynchronous.
+fn shares_buffers(function: OperationRef<'_, '_>) -> bool {
+    let mut shares = false;
+    function.for_each_op(Walk::PreOrder, |op| {
+        shares |= op.result_types().any(|of| MemDesc::of(of).is_some())
+            || OpFacts::of(op).asynchronous.is_some();
+    });
+    shares
 }
 
 /// The obligations of a module that has gone through all passes, except that its control flow is structured.
