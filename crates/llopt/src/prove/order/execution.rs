@@ -6,9 +6,9 @@ use std::ops::Range;
 use super::arithmetic::{Arithmetic, At};
 use super::choices::MANY;
 use super::counters::Counters;
-use super::memory::{AGENTS, Access, Hazard, Kind, Memory, Pending};
+use super::memory::{AGENTS, Hazard, Memory};
 use super::number::{Number, Parts};
-use super::skeleton::{Event, Function, Instruction, Skeleton, Slot};
+use super::skeleton::{Function, Instruction, Skeleton, Slot};
 
 /// Iterations after which a state must have recurred.
 const ITERATIONS: i64 = 400;
@@ -29,7 +29,7 @@ pub(super) enum Stop {
 }
 
 #[derive(Clone, Debug, Default)]
-enum Held {
+pub(super) enum Held {
     #[default]
     Nothing,
     Number(Number),
@@ -69,13 +69,13 @@ enum State {
 
 /// Groups of asynchronous work: how many were committed, and how many are complete.
 #[derive(Clone, Copy, Debug, Default)]
-struct Groups {
-    committed: u64,
-    complete: u64,
+pub(super) struct Groups {
+    pub(super) committed: u64,
+    pub(super) complete: u64,
 }
 
 impl Groups {
-    fn wait(&mut self, left: i64) {
+    pub(super) fn wait(&mut self, left: i64) {
         let complete = self
             .committed
             .saturating_sub(u64::try_from(left).unwrap_or(0));
@@ -84,14 +84,14 @@ impl Groups {
 }
 
 #[derive(Clone, Debug)]
-struct Agent {
+pub(super) struct Agent {
     at: usize,
     state: State,
-    held: Vec<Held>,
+    pub(super) held: Vec<Held>,
     loops: Vec<Loop>,
-    copies: Groups,
-    products: Groups,
-    stores: Groups,
+    pub(super) copies: Groups,
+    pub(super) products: Groups,
+    pub(super) stores: Groups,
     new_terms: u64,
 }
 
@@ -153,13 +153,13 @@ impl<'s> Executions<'s> {
     }
 }
 
-struct Execution<'x, 's> {
+pub(super) struct Execution<'x, 's> {
     skeleton: &'s Skeleton,
-    agents: Vec<Agent>,
-    memory: Memory,
+    pub(super) agents: Vec<Agent>,
+    pub(super) memory: Memory,
     /// The iterations in which an endless loop of an agent had a state, and the comparisons until then.
     seen: HashMap<(usize, usize), HashMap<Vec<i64>, u64>>,
-    all: &'x mut Executions<'s>,
+    pub(super) all: &'x mut Executions<'s>,
 }
 
 impl Execution<'_, '_> {
@@ -207,7 +207,7 @@ impl Execution<'_, '_> {
         }
     }
 
-    fn number(&mut self, agent: usize, slot: Slot) -> Number {
+    pub(super) fn number(&mut self, agent: usize, slot: Slot) -> Number {
         if let Held::Number(number) = &self.agents[agent].held[slot] {
             return number.clone();
         }
@@ -216,7 +216,7 @@ impl Execution<'_, '_> {
         self.all.arithmetic.new_term(slot, agent, before)
     }
 
-    fn view(&self, agent: usize, slot: Slot) -> Result<Range<u64>, Stop> {
+    pub(super) fn view(&self, agent: usize, slot: Slot) -> Result<Range<u64>, Stop> {
         match &self.agents[agent].held[slot] {
             Held::View(bytes) => Ok(bytes.clone()),
             _ => Err(Stop::Unsupported(
@@ -237,22 +237,12 @@ impl Execution<'_, '_> {
         let at = self.agents[agent].at;
         let mut next = at + 1;
         match &skeleton.code[at] {
-            Instruction::Constant { to, value } => {
-                self.agents[agent].held[*to] = Held::Number(Number::known(*value));
-            }
-            Instruction::Compute { to, function, from } => {
-                if skeleton.needed[*to] {
-                    let number = self.compute(agent, *to, *function, from)?;
-                    self.agents[agent].held[*to] = Held::Number(number);
-                }
-            }
-            Instruction::Move(moves) => {
-                let held = &mut self.agents[agent].held;
-                let values: Vec<Held> = moves.iter().map(|&(from, _)| held[from].clone()).collect();
-                for (&(_, to), value) in moves.iter().zip(values) {
-                    held[to] = value;
-                }
-            }
+            Instruction::Constant { .. }
+            | Instruction::Compute { .. }
+            | Instruction::Move(_)
+            | Instruction::Allocate { .. }
+            | Instruction::View { .. }
+            | Instruction::Index { .. } => self.assign(agent, &skeleton.code[at])?,
             Instruction::Enter { number, bounds, to } => {
                 self.enter(agent, *number, *bounds, *to)?
             }
@@ -287,26 +277,12 @@ impl Execution<'_, '_> {
             }
             Instruction::Jump(to) => next = *to,
             Instruction::Open => {}
-            Instruction::Fork { partitions, warps } => {
-                self.memory.fork(warps);
-                for (start, moves) in partitions {
-                    let mut partition = Agent::new(*start, skeleton.slots);
-                    for &(from, to) in moves {
-                        partition.held[to] = self.agents[agent].held[from].clone();
-                    }
-                    self.agents.push(partition);
-                }
-            }
+            Instruction::Fork { partitions, warps } => self.fork(partitions, warps),
             Instruction::Join => {
-                if self.agents[1..]
-                    .iter()
-                    .any(|agent| agent.state != State::Ended)
-                {
+                if !self.join() {
                     self.agents[agent].state = State::Blocked;
                     return Ok(false);
                 }
-                self.memory.join(self.agents.len());
-                self.agents.truncate(1);
             }
             Instruction::EndPartition => self.agents[agent].state = State::Ended,
             Instruction::Return { place } => {
@@ -316,6 +292,71 @@ impl Execution<'_, '_> {
                     hazard,
                 })?;
                 self.agents[agent].state = State::Ended;
+            }
+            Instruction::Uses { from, place } => {
+                for &slot in from {
+                    self.uses(agent, slot, *place)?;
+                }
+            }
+            Instruction::Event { event, place } => match self.event(agent, event, *place) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.agents[agent].state = State::Blocked;
+                    return Ok(false);
+                }
+                Err(Refused::Hazard(hazard)) => {
+                    return Err(Stop::Wrong {
+                        place: *place,
+                        hazard,
+                    });
+                }
+                Err(Refused::Stop(stop)) => return Err(stop),
+            },
+        }
+        self.agents[agent].at = next;
+        Ok(true)
+    }
+
+    /// The first agent starts others.
+    fn fork(&mut self, partitions: &[(usize, Vec<(Slot, Slot)>)], warps: &[i64]) {
+        self.memory.fork(warps);
+        for (start, moves) in partitions {
+            let mut partition = Agent::new(*start, self.skeleton.slots);
+            for &(from, to) in moves {
+                partition.held[to] = self.agents[0].held[from].clone();
+            }
+            self.agents.push(partition);
+        }
+    }
+
+    /// The others have ended, unless one of them has not.
+    fn join(&mut self) -> bool {
+        let ended = |agent: &Agent| agent.state == State::Ended;
+        let all = self.agents[1..].iter().all(ended);
+        if all {
+            self.memory.join(self.agents.len());
+            self.agents.truncate(1);
+        }
+        all
+    }
+
+    /// An instruction that gives values to slots.
+    fn assign(&mut self, agent: usize, instruction: &Instruction) -> Result<(), Stop> {
+        let skeleton = self.skeleton;
+        match instruction {
+            Instruction::Constant { to, value } => {
+                self.agents[agent].held[*to] = Held::Number(Number::known(*value));
+            }
+            Instruction::Compute { to, function, from } if skeleton.needed[*to] => {
+                let number = self.compute(agent, *to, *function, from)?;
+                self.agents[agent].held[*to] = Held::Number(number);
+            }
+            Instruction::Move(moves) => {
+                let held = &mut self.agents[agent].held;
+                let values: Vec<Held> = moves.iter().map(|&(from, _)| held[from].clone()).collect();
+                for (&(_, to), value) in moves.iter().zip(values) {
+                    held[to] = value;
+                }
             }
             Instruction::Allocate { to, bytes } => {
                 self.agents[agent].held[*to] = Held::View(bytes.clone());
@@ -344,32 +385,13 @@ impl Execution<'_, '_> {
                 };
                 self.agents[agent].held[*to] = Held::View(start..start + each);
             }
-            Instruction::Uses { from, place } => {
-                for &slot in from {
-                    self.uses(agent, slot, *place)?;
-                }
-            }
-            Instruction::Event { event, place } => match self.event(agent, event, *place) {
-                Ok(true) => {}
-                Ok(false) => {
-                    self.agents[agent].state = State::Blocked;
-                    return Ok(false);
-                }
-                Err(Refused::Hazard(hazard)) => {
-                    return Err(Stop::Wrong {
-                        place: *place,
-                        hazard,
-                    });
-                }
-                Err(Refused::Stop(stop)) => return Err(stop),
-            },
+            _ => {}
         }
-        self.agents[agent].at = next;
-        Ok(true)
+        Ok(())
     }
 
     /// Where an agent computes.
-    fn at(&self, agent: usize) -> At {
+    pub(super) fn at(&self, agent: usize) -> At {
         At {
             agent,
             instruction: self.agents[agent].at,
@@ -524,7 +546,7 @@ impl Execution<'_, '_> {
     }
 
     /// A value is used by something that does not wait for products.
-    fn uses(&self, agent: usize, slot: Slot, place: usize) -> Result<(), Stop> {
+    pub(super) fn uses(&self, agent: usize, slot: Slot, place: usize) -> Result<(), Stop> {
         match self.agents[agent].held[slot] {
             Held::Product(group) if group > self.agents[agent].products.complete => {
                 Err(Stop::Wrong {
@@ -538,184 +560,10 @@ impl Execution<'_, '_> {
             _ => Ok(()),
         }
     }
-
-    /// The bytes of an access.
-    fn bytes_of(&self, agent: usize, slot: Slot) -> Result<Range<u64>, Refused> {
-        let bytes = self.view(agent, slot)?;
-        if bytes.start >= u64::MAX / 2 {
-            return Err(Refused::Hazard(Hazard {
-                other: None,
-                text: "it accesses a buffer outside of its ring".into(),
-            }));
-        }
-        Ok(bytes)
-    }
-
-    fn acts(&mut self, agent: usize, condition: Option<Slot>) -> bool {
-        let Some(slot) = condition else {
-            return true;
-        };
-        let condition = self.number(agent, slot);
-        self.all.arithmetic.holds(&condition)
-    }
-
-    /// An event; `false` if the agent must wait.
-    fn event(&mut self, agent: usize, event: &Event, place: usize) -> Result<bool, Refused> {
-        let access = |bytes: Range<u64>, kind: Kind| Access::new(bytes, kind, agent, place);
-        match event {
-            Event::Begin { barrier, count } => {
-                let bytes = self.bytes_of(agent, *barrier)?;
-                if !self.memory.begin(access(bytes, Kind::Begin), *count)? {
-                    return Err(Stop::Unsupported("it has too many barriers".into()).into());
-                }
-            }
-            Event::End { barrier } => {
-                let bytes = self.bytes_of(agent, *barrier)?;
-                self.memory.end(&bytes, agent, place)?;
-            }
-            Event::Arrive {
-                barrier,
-                count,
-                bytes,
-                by_warp,
-                pred,
-            } => {
-                if self.acts(agent, *pred) {
-                    let barrier = self.bytes_of(agent, *barrier)?;
-                    self.memory
-                        .arrive(&barrier, agent, (*count, *by_warp, *bytes))?;
-                }
-            }
-            Event::Wait {
-                barrier,
-                phase,
-                flipped,
-                pred,
-            } => {
-                if !self.acts(agent, *pred) {
-                    return Ok(true);
-                }
-                let barrier = self.bytes_of(agent, *barrier)?;
-                let phase = [self.number(agent, *phase), Number::known(1)];
-                let at = self.at(agent);
-                let parity = self.all.arithmetic.apply(Function::And, &phase, at);
-                let parity = parity.map_err(Stop::Unsupported)?;
-                let Some(parity) = self.all.arithmetic.resolve(&parity) else {
-                    return Err(
-                        Stop::Unsupported("the parity of a phase is not known".into()).into(),
-                    );
-                };
-                return Ok(self.memory.wait(
-                    &barrier,
-                    parity ^ i64::from(*flipped),
-                    agent,
-                    place,
-                )?);
-            }
-            Event::BulkLoad {
-                barrier,
-                to,
-                bytes,
-                pred,
-            } => {
-                if self.acts(agent, *pred) {
-                    let barrier = self.bytes_of(agent, *barrier)?;
-                    let to = self.bytes_of(agent, *to)?;
-                    self.memory
-                        .bulk(&barrier, access(to, Kind::BulkWrite), *bytes)?;
-                }
-            }
-            Event::BulkStore { from } => {
-                let from = self.bytes_of(agent, *from)?;
-                self.agents[agent].stores.committed += 1;
-                let group = Pending::Stores(self.agents[agent].stores.committed);
-                self.memory
-                    .access(access(from, Kind::BulkRead).pending(group))?;
-            }
-            Event::BulkWait { left } => {
-                self.agents[agent].stores.wait(*left);
-                let complete = self.agents[agent].stores.complete;
-                let is_complete = |of| matches!(of, Pending::Stores(group) if group <= complete);
-                self.memory.complete(agent, is_complete);
-            }
-            Event::Copy { to } => {
-                let to = self.bytes_of(agent, *to)?;
-                let group = Pending::Copies(self.agents[agent].copies.committed + 1);
-                self.memory.access(access(to, Kind::Copy).pending(group))?;
-            }
-            Event::Commit => self.agents[agent].copies.committed += 1,
-            Event::CopyWait { left } => {
-                self.agents[agent].copies.wait(*left);
-                let complete = self.agents[agent].copies.complete;
-                let is_complete = |of| matches!(of, Pending::Copies(group) if group <= complete);
-                self.memory.complete(agent, is_complete);
-            }
-            Event::Product {
-                shared,
-                registers,
-                to,
-                waits,
-            } => {
-                for &slot in registers {
-                    self.uses(agent, slot, place)?;
-                }
-                self.agents[agent].products.committed += 1;
-                let group = self.agents[agent].products.committed;
-                for &slot in shared {
-                    let bytes = self.bytes_of(agent, slot)?;
-                    let reads = access(bytes, Kind::ProductRead).pending(Pending::Product(group));
-                    self.memory.access(reads)?;
-                }
-                self.agents[agent].held[*to] = Held::Product(group);
-                if *waits {
-                    self.wait_for_products(agent, 0);
-                }
-            }
-            Event::ProductWait { moves, left } => {
-                self.wait_for_products(agent, *left);
-                let held = &mut self.agents[agent].held;
-                let values: Vec<Held> = moves.iter().map(|&(from, _)| held[from].clone()).collect();
-                for (&(_, to), value) in moves.iter().zip(values) {
-                    held[to] = value;
-                }
-            }
-            Event::Read { from } => {
-                let bytes = self.bytes_of(agent, *from)?;
-                self.memory.access(access(bytes, Kind::Read))?;
-            }
-            Event::Write { to } => {
-                let bytes = self.bytes_of(agent, *to)?;
-                self.memory.access(access(bytes, Kind::Write))?;
-            }
-            Event::Scratch {
-                bytes,
-                parts,
-                meets,
-            } => {
-                let mut writes = access(bytes.clone(), Kind::Write);
-                writes.parts = *parts;
-                self.memory.access(writes)?;
-                if *meets {
-                    self.memory.meet(agent);
-                    self.memory.access(access(bytes.clone(), Kind::Read))?;
-                }
-            }
-            Event::Fence => self.memory.fence(agent),
-            Event::Barrier => self.memory.meet(agent),
-        }
-        Ok(true)
-    }
-
-    fn wait_for_products(&mut self, agent: usize, left: i64) {
-        self.agents[agent].products.wait(left);
-        let complete = self.agents[agent].products.complete;
-        let is_complete = |of| matches!(of, Pending::Product(group) if group <= complete);
-        self.memory.complete(agent, is_complete);
-    }
 }
 
 /// Why an event does not happen.
-enum Refused {
+pub(super) enum Refused {
     Hazard(Hazard),
     Stop(Stop),
 }

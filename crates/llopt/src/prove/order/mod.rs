@@ -62,6 +62,7 @@
 mod arithmetic;
 mod choices;
 mod counters;
+mod events;
 mod execution;
 mod memory;
 mod number;
