@@ -78,7 +78,7 @@ use llopt_sim::Change;
 use melior::ir::OperationRef;
 use serde::Serialize;
 
-use super::{Obligation, Subject, Verdict};
+use super::obligation::{Obligation, Subject, Verdict};
 use crate::module::location_of;
 use execution::{Executions, Stop};
 use skeleton::{Event, Instruction, Skeleton};
