@@ -11,8 +11,10 @@ simulated machine, with more iterations than it has buffers, and then again with
 barrier, and with each counted wait weakened by one.
 
 An operation is *found* if its absence makes the sanitizer report something, the kernel stop or hang, or the results
-change. The others must be *explained*: `REASONS` has the operations that are redundant in such a launch, each with the
-reason for which it is emitted all the same. The exit status is 0 if nothing else is left.
+change. That is one launch. For the others `llopt prove --removals` is asked, which looks at all executions of the kernel
+without the op that the instruction comes from: it is *proven* to be necessary if one of them has a hazard, and proven to be
+*redundant*, there, if none has. Redundant ones are listed by their places. What neither knows must be *explained*: `REASONS`
+has these operations, each with the reason. The exit status is 0 if nothing else is left.
 """
 
 import argparse
@@ -65,37 +67,40 @@ ITERATIONS = 12
 SECONDS = 1500
 
 
+# The ops of tile IR that become operations of the machine, by the name of the operation and its instruction.
+OPS = (
+    (r"a wait for copies", r"", ("ttg.async_wait",)),
+    (r"a barrier", r"barrier\.cta\.sync|s\.barrier", ("ttg.local_barrier", "ttg.barrier", "gpu.barrier")),
+    (r"a fence", r"fence syncscope", ("ttg.local_barrier", "ttg.barrier", "gpu.barrier")),
+    (r"a proxy fence", r"", ("ttng.fence_async_shared",)),
+    (r"an arrival at a transaction barrier", r"", ("ttng.arrive_barrier", "ttng.barrier_expect")),
+    (r"a wait for bulk copies", r"cp\.async\.bulk\.wait_group", ("ttng.async_tma_store_wait",)),
+    (r"a wait for products", r"", ("ttng.warp_group_dot_wait",)),
+)
+
+
 @dataclass
 class Reason:
-    """Why an operation is emitted although its absence has no consequence in such a launch."""
+    """Why an operation is emitted although its absence has no consequence in such a launch, and nothing is proven of it."""
 
     operation: str
     # A regular expression on the instruction, and the targets.
     instruction: str
     targets: str
     text: str
+    # On the instruction of another operation at the same place.
+    beside: str = ""
 
 
 REASONS = (
-    Reason(
-        "a wait for copies", r"wait\.group\(i32 0\)", "cuda",
-        "the last wait of a loop is for all groups; those of its last iterations are empty, so weakening it by one changes nothing",
-    ),
-    Reason(
-        "a (barrier|fence)", r"s\.barrier|fence syncscope", "hip",
-        "barriers are placed for a ring of buffers as a whole: in a loop the number of a buffer is unknown to them",
-    ),
-    Reason(
-        "a barrier", r"barrier\.cta\.sync", "cuda",
-        "barriers are placed for a ring of buffers as a whole: in a loop the number of a buffer is unknown to them",
-    ),
     Reason(
         "a fence|a (commit of|wait for) bulk copies", r"fence\.proxy\.tensormap", "cuda:90",
         "the machine has no proxy for descriptors: a gap of the sanitizer",
     ),
     Reason(
-        "an arrival at a transaction barrier", r"mbarrier\.arrive\.shared", "cuda:90",
-        "the last release of a buffer, for which nothing waits in this launch",
+        "a barrier", r"barrier\.cta\.sync", "cuda:90",
+        "the threads wait for the one that acquires a descriptor; the machine has no proxy for descriptors",
+        r"fence\.proxy\.tensormap",
     ),
     Reason(
         "a fence of products", "wgmma", "cuda:90",
@@ -122,6 +127,53 @@ class Run:
         return " ".join((self.target, self.case.name, *map(str, self.options)))
 
 
+def place(location):
+    """The file's name, line and column of a location."""
+    return location.rsplit("/", 1)[-1]
+
+
+def ops_of(removal):
+    """The ops that the operation of a removal may come from."""
+    for operation, instruction, ops in OPS:
+        if re.fullmatch(operation, removal["operation"]) and re.search(instruction, removal["instruction"]):
+            return ops
+    return ()
+
+
+def decide(found, proofs):
+    """Adds the proofs to the removals that nothing shows: `proof`, or `redundant` if no execution has a hazard.
+
+    The ops of one kind at a place become equally many instructions each. Which instruction comes from which op is not
+    known, but so is how many of them are redundant; the machine must not show more than the others. Where the numbers are
+    no multiples, the place has instructions from elsewhere, and only proofs that agree decide.
+    """
+    groups = collections.defaultdict(list)
+    for removal in found:
+        if (ops := ops_of(removal)) and removal["source"]:
+            groups[place(removal["source"]), ops, removal["change"]].append(removal)
+    for (at, ops, change), instructions in groups.items():
+        hazards = [
+            proof["hazard"]
+            for proof in proofs
+            if (place(proof["location"]), proof["change"]) == (at, change) and proof["op"] in ops
+        ]
+        if not hazards:
+            continue
+        each, rest = divmod(len(instructions), len(hazards))
+        missed = [hazard for hazard in hazards if hazard is not None]
+        if rest and missed and len(missed) < len(hazards):
+            continue
+        redundant = len(instructions) - each * len(missed) if not rest else len(instructions) * (not missed)
+        shown = [removal for removal in instructions if removal["evidence"]["kind"] not in ("nothing", "unreached")]
+        for removal in shown[len(instructions) - redundant :]:
+            removal["contradiction"] = True
+        unshown = [removal for removal in instructions if removal["evidence"]["kind"] in ("nothing", "unreached")]
+        for removal in unshown[:redundant]:
+            removal["evidence"] = {"kind": "redundant"}
+        for removal in unshown[redundant:]:
+            removal["evidence"] = {"kind": "proof", "what": missed[0]}
+
+
 def removals(llopt, run):
     """The operations of a kernel with what shows their absence, or a message."""
     case = run.case
@@ -145,16 +197,27 @@ def removals(llopt, run):
             return f"no answer in {SECONDS} s"
         if not report.exists():
             return " ".join(done.stderr.split())[:300]
-        return json.loads(report.read_text())
+        found = json.loads(report.read_text())
+        command = [
+            llopt, "prove", source, "--target", run.target, "--num-warps", case.warps, "--num-stages", case.stages,
+            *run.options, "--removals", "--json",
+        ]  # fmt: skip
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=SECONDS)
+        if done.returncode != 0:
+            return " ".join(done.stderr.split())[:300]
+        decide(found, json.loads(done.stdout))
+        return found
 
 
-def reason(target, removal):
-    """The reason for an operation whose absence nothing shows."""
+def reason(target, removal, found):
+    """The reason for an operation whose absence nothing shows, among all of its kernel."""
+    beside = "".join(other["instruction"] for other in found if other["source"] == removal["source"])
     for one in REASONS:
         if (
             re.fullmatch(one.operation, removal["operation"])
             and re.search(one.instruction, removal["instruction"])
             and re.match(one.targets, target)
+            and re.search(one.beside, beside)
         ):
             return one.text
     return None
@@ -186,14 +249,21 @@ def main():
                 print(f"{run.name}: {found}", flush=True)
                 failed += 1
                 continue
-            counts, left = collections.Counter(), []
+            counts, left, redundant = collections.Counter(), [], collections.Counter()
             for removal in found:
                 kind = removal["evidence"]["kind"]
-                if kind == "unreached":
+                if removal.get("contradiction"):
+                    left.append(removal)
+                elif kind == "unreached":
                     counts["unreached"] += 1
+                elif kind == "proof":
+                    counts["proven"] += 1
+                elif kind == "redundant":
+                    counts["redundant"] += 1
+                    redundant[f"{removal['change']} {ops_of(removal)[0]} {place(removal['source'])}"] += 1
                 elif kind != "nothing":
                     counts["found"] += 1
-                elif text := reason(run.target, removal):
+                elif text := reason(run.target, removal, found):
                     counts["explained"] += 1
                     explained[text] += 1
                 else:
@@ -201,6 +271,8 @@ def main():
             counts["left"] = len(left)
             totals += counts
             print(f"{run.name}: {dict(counts)}, {seconds:.0f} s", flush=True)
+            for at, count in redundant.items():
+                print(f"    redundant: {at} ({count})", flush=True)
             for removal in left:
                 words = " ".join(removal["instruction"].split())
                 print(f"    {removal['change']} {removal['operation']} ({removal['source']}): {words[:150]}", flush=True)

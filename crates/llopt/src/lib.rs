@@ -69,7 +69,9 @@ pub use metadata::{ArgumentDescriptor, Metadata, Resources, TargetMetadata, Tens
 pub use options::Options;
 pub use parameter::{Format, Parameter, Pointee, parameters};
 pub use persistent_program::{NoSuchPersistence, Persistent, PersistentProgram};
-pub use prove::{Obligation, Proof, Verdict, prove};
+pub use prove::{
+    Obligation, OrderRemoval, Proof, Subject, Verdict, prove, prove_order, prove_removals,
+};
 pub use reference::{ReferenceError, run_reference};
 pub use session::{language_server_main, optimizer_main, with_context};
 pub use setting::{SETTINGS, Setting, SettingError};

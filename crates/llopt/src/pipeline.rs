@@ -534,6 +534,34 @@ pub(crate) fn run<'c>(
     time: &mut Timings,
 ) -> Result<(), Error> {
     let steps: Vec<&Step> = steps(stage, options).collect();
+    run_steps(&steps, context, module, options, plans, time)
+}
+
+/// Runs a stage as far as loops and conditions remain ops of `scf`.
+///
+/// # Errors
+/// Those of the steps.
+pub(crate) fn run_structured<'c>(
+    stage: Stage,
+    context: &'c Context,
+    module: &Module<'c>,
+    options: &Options,
+    plans: &Rc<Plans>,
+    time: &mut Timings,
+) -> Result<(), Error> {
+    let keeps = |step: &&Step| !step.ends.contains(&Property::Structured);
+    let steps: Vec<&Step> = steps(stage, options).take_while(keeps).collect();
+    run_steps(&steps, context, module, options, plans, time)
+}
+
+fn run_steps<'c>(
+    steps: &[&'static Step],
+    context: &'c Context,
+    module: &Module<'c>,
+    options: &Options,
+    plans: &Rc<Plans>,
+    time: &mut Timings,
+) -> Result<(), Error> {
     for phase in steps.chunk_by(|one, next| one.phase == next.phase) {
         time.phase(phase[0].phase, || {
             let calls = |step: &Step| matches!(step.work, Work::Call(..));

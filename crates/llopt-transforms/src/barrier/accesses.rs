@@ -6,6 +6,8 @@ use llopt_dialects::meaning::facts::{Asynchronous, Control, OpFacts, Step, Synch
 use llopt_dialects::meaning::resource::{
     BULK_SHARED_MEMORY, PRODUCT_SHARED_MEMORY, SHARED_MEMORY, TRANSACTION_BARRIER,
 };
+use llopt_dialects::tables::module::num_warps;
+use llopt_dialects::ttg::WarpSpecializeOp;
 use llopt_dialects::ttg::effects::ARRIVES_BY_WARP;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::{EffectKind, Resource};
@@ -235,6 +237,12 @@ fn effects(
         return Ok(Vec::new());
     }
     let mut accesses = Vec::new();
+    // The lanes of a single warp wait together.
+    let several = || num_warps(operation) != Some(1);
+    let signal = match facts.asynchronous.is_some_and(|of| of.step == Step::Waits) && several() {
+        true => AccessKind::Await,
+        false => AccessKind::Signal,
+    };
     for effect in operation.effects().unwrap_or_default() {
         let is = |memory: &'static Resource| {
             effect
@@ -247,7 +255,7 @@ fn effects(
             EffectKind::Allocate if barrier => AccessKind::Begin,
             EffectKind::Free if barrier => AccessKind::End,
             EffectKind::Allocate | EffectKind::Free => continue,
-            EffectKind::Read | EffectKind::Write if barrier => AccessKind::Signal,
+            EffectKind::Read | EffectKind::Write if barrier => signal,
             EffectKind::Read if bulk => AccessKind::BulkRead,
             EffectKind::Read if is(&PRODUCT_SHARED_MEMORY) => AccessKind::ProductRead,
             EffectKind::Read => AccessKind::Read,
@@ -297,6 +305,15 @@ fn effects(
                 access.kind = own;
             }
         }
+    } else if facts.asynchronous.is_none()
+        && accesses
+            .iter()
+            .any(|access| access.kind == AccessKind::Signal)
+        && operation.attr(ARRIVES_BY_WARP).is_none()
+        && operation.parent_named(WarpSpecializeOp::NAME).is_some()
+        && several()
+    {
+        accesses.push(Access::new(AccessKind::Release, EVERYTHING));
     }
     Ok(accesses)
 }

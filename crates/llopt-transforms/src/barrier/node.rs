@@ -25,6 +25,10 @@ pub enum AccessKind {
     Begin,
     /// It arrives or waits at a barrier in memory, which orders such accesses by itself.
     Signal,
+    /// The same, if each of several warps waits.
+    Await,
+    /// One thread arrives at a barrier in memory on behalf of several warps, while other partitions run.
+    Release,
     /// The thread that initialises barriers releases the memory of one.
     End,
     /// It signals to a reader outside of the block that everything before is complete.
@@ -40,17 +44,19 @@ impl AccessKind {
     /// only what has arrived. Where every warp waits for the copy itself, no barrier between warps is needed.
     ///
     /// A barrier in memory exists for another warp only after its initialisation; it must not be released while
-    /// another warp uses it.
+    /// another warp uses it. One thread arrives on behalf of all only after all have waited: what it allows other partitions
+    /// to do may otherwise complete two phases before a warp has seen one, and that warp would wait for a third.
     pub(super) fn precedes(self, later: Self) -> bool {
         use AccessKind::{
-            Arrival, Begin, BulkCopy, BulkRead, BulkReadEnd, Copy, End, ProductRead, Publish, Read,
-            Signal, Write,
+            Arrival, Await, Begin, BulkCopy, BulkRead, BulkReadEnd, Copy, End, ProductRead,
+            Publish, Read, Release, Signal, Write,
         };
         match (self, later) {
             (Read | BulkRead | ProductRead | BulkReadEnd | Write | Copy | Arrival, Publish) => true,
-            (_, Publish) | (Publish, _) => false,
-            (Begin | End, Begin | End) | (Signal, Signal) => false,
-            (Begin | Signal | End, _) | (_, Begin | Signal | End) => true,
+            (Await, Release) => true,
+            (_, Publish | Release) | (Publish | Release, _) => false,
+            (Begin | End, Begin | End) | (Signal | Await, Signal | Await) => false,
+            (Begin | Signal | Await | End, _) | (_, Begin | Signal | Await | End) => true,
             // What the copy reads was written before it began.
             (_, BulkReadEnd) => false,
             (
@@ -80,7 +86,13 @@ impl AccessKind {
     pub(super) fn is_written_by_threads(self) -> bool {
         matches!(
             self,
-            Self::Write | Self::Copy | Self::Arrival | Self::Begin | Self::Signal | Self::End
+            Self::Write
+                | Self::Copy
+                | Self::Arrival
+                | Self::Begin
+                | Self::Signal
+                | Self::Await
+                | Self::End
         )
     }
 

@@ -153,8 +153,8 @@ mod tests {
     }
 
     use AccessKind::{
-        Arrival, Begin, BulkCopy, BulkRead, BulkReadEnd, Copy, End, ProductRead, Read, Signal,
-        Write,
+        Arrival, Await, Begin, BulkCopy, BulkRead, BulkReadEnd, Copy, End, ProductRead, Read,
+        Release, Signal, Write,
     };
     use Program::{Barrier, Choice, Loop};
 
@@ -322,6 +322,14 @@ mod tests {
             access(Read, 8),
         ]);
         assert_eq!(graph.barriers(), [2, 5]);
+    }
+
+    #[test]
+    fn one_thread_arrives_for_all_only_after_all_have_waited() {
+        // 0 loop, 1 wait, 2 arrive at another barrier.
+        let arrives = Program::Access(Release, 0, 64);
+        let graph = graph(&[Loop(vec![access(Await, 0), arrives])]);
+        assert_eq!(graph.barriers(), [2]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! Proofs that data movement is correct for all data.
+//! Proofs that data movement is correct for all data, and that what is asynchronous is ordered in all executions.
 //!
-//! # The argument
+//! The second has its own theory: [`order`].
+//!
+//! # Movement of data
 //!
 //! The movement by the code for a layout conversion, a gather or an access to a buffer depends on no element's value
 //! (a gather's only on its indices). So if every element is a unique tag, and one run moves each tag to the right
@@ -25,62 +27,34 @@
 
 mod fill;
 mod kernel;
+mod obligation;
+mod order;
 mod product;
 mod tensor;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::rc::Rc;
 
 use llopt_mlir::ir::{OperationExt, Walk};
+use llopt_plan::plans::Plans;
 use llopt_sim::{Argument, Error as SimError};
 use serde::Serialize;
 
 use crate::contain::contained;
 use crate::execution::{Engines, run_everywhere};
+use crate::pipeline::{self, Stage};
 use crate::{
     Diagnostic, Error, ErrorClass, Options, Source, Timings, compiler, input, module, session,
 };
 use kernel::Kernel;
+pub use obligation::{Obligation, Subject, Verdict};
+pub use order::OrderRemoval;
 
-/// The outcome for one op.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "verdict")]
-pub enum Verdict {
-    /// It is correct for all data.
-    Proven {
-        /// The number of runs of the machine.
-        runs: usize,
-    },
-    /// It is wrong.
-    Wrong {
-        /// The machine's message.
-        message: String,
-    },
-    /// The target does not support it, or no proof is known.
-    Unsupported {
-        /// The reason.
-        reason: String,
-    },
-}
-
-/// An op that moves data.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Obligation {
-    /// `file:line:col`.
-    pub location: String,
-    /// The op's name.
-    pub op: String,
-    /// Types of operands and results.
-    pub types: String,
-    /// The outcome.
-    #[serde(flatten)]
-    pub verdict: Verdict,
-}
-
-/// All ops of a kernel that move data.
+/// All obligations of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Proof {
-    /// In the order of the ops in the kernel.
+    /// Those of movement and then those of order, each in the order of the ops in the kernel.
     pub obligations: Vec<Obligation>,
 }
 
@@ -107,47 +81,60 @@ impl Proof {
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Proven { runs: 1 } => write!(f, "proven by 1 run"),
-            Self::Proven { runs } => write!(f, "proven by {runs} runs"),
-            Self::Wrong { .. } => write!(f, "wrong"),
-            Self::Unsupported { .. } => write!(f, "no proof"),
-        }
-    }
-}
-
 impl fmt::Display for Proof {
-    /// A line for each op, then the number of proven ones.
+    /// A line for each op that moves data, and for each whose order is not proven; then the numbers of proven ones.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widest = |of: fn(&Obligation) -> usize| self.obligations.iter().map(of).max();
         let places = widest(|one| one.location.len()).unwrap_or(0);
         let ops = widest(|one| one.op.len()).unwrap_or(0);
+        let is_proven = |one: &Obligation| matches!(one.verdict, Verdict::Proven { .. });
         for one in &self.obligations {
             let Obligation {
+                subject,
                 location,
                 op,
                 verdict,
                 ..
             } = one;
-            writeln!(f, "{location:<places$}  {op:<ops$}  {verdict}")?;
+            if *subject == Subject::Movement || !is_proven(one) {
+                writeln!(f, "{location:<places$}  {op:<ops$}  {verdict}")?;
+            }
         }
-        let all = self.obligations.len();
-        writeln!(f, "proven: {} of {all}", self.proven())
+        for (subject, text) in [
+            (Subject::Movement, "proven"),
+            (Subject::Order, "ordered in all executions"),
+        ] {
+            let all = self.obligations.iter().filter(|one| one.subject == subject);
+            let (proven, count) = (
+                all.clone().filter(|one| is_proven(one)).count(),
+                all.count(),
+            );
+            if count > 0 || subject == Subject::Movement && self.obligations.is_empty() {
+                writeln!(f, "{text}: {proven} of {count}")?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// Proves every op of a kernel that moves data.
+/// Options with which single ops are compiled and checked.
+fn quiet(options: &Options) -> Options {
+    Options {
+        line_info: false,
+        reproducer_directory: None,
+        ..options.clone()
+    }
+}
+
+/// Proves every op of a kernel that moves data, and the order of everything asynchronous.
 ///
 /// # Errors
 /// The source is not a valid module for the target. An error in an op is in its verdict.
 pub fn prove(source: &Source, options: &Options) -> Result<Proof, Error> {
-    let mut options = options.clone();
-    options.line_info = false;
-    options.reproducer_directory = None;
+    let mut options = quiet(options);
     let (input, its) = (source.clone(), options.clone());
     let found = contained(move || collect(&input, &its))?;
+    let order = prove_order(source, &options)?;
     // The kernels of single ops have layouts and share no loop.
     options.split_k = 1;
     let mut known: HashMap<String, Verdict> = HashMap::new();
@@ -161,13 +148,64 @@ pub fn prove(source: &Source, options: &Options) -> Result<Proof, Error> {
                 .clone(),
         };
         proof.obligations.push(Obligation {
+            subject: Subject::Movement,
             location,
             op,
             types,
             verdict,
         });
     }
+    proof.obligations.extend(order.obligations);
     Ok(proof)
+}
+
+/// Proves only the order of what is asynchronous in a kernel.
+///
+/// # Errors
+/// The source is not a valid module for the target.
+pub fn prove_order(source: &Source, options: &Options) -> Result<Proof, Error> {
+    let (input, options) = (source.clone(), quiet(options));
+    contained(move || {
+        let obligations = scheduled(&input, &options, order::obligations)?;
+        Ok(Proof {
+            obligations: obligations
+                .unwrap_or_else(|error| vec![order::unsupported(String::new(), error.to_string())]),
+        })
+    })
+}
+
+/// Proves the order of what is asynchronous in a kernel without each single wait, arrival, fence, barrier and commit.
+///
+/// # Errors
+/// The source is not a valid module for the target, or the order of what it has is not proven.
+pub fn prove_removals(source: &Source, options: &Options) -> Result<Vec<OrderRemoval>, Error> {
+    let (input, options) = (source.clone(), quiet(options));
+    contained(move || {
+        let removals = scheduled(&input, &options, order::removals)??;
+        removals.map_err(|reason| {
+            Error::invalid(vec![Diagnostic::error(
+                String::new(),
+                format!("it is not proven: {reason}"),
+            )])
+        })
+    })
+}
+
+/// Looks at a kernel after all passes, except that its control flow is structured. The inner error is that of a pass
+/// towards code generation.
+fn scheduled<T>(
+    source: &Source,
+    options: &Options,
+    look: fn(melior::ir::OperationRef<'_, '_>, &Plans) -> T,
+) -> Result<Result<T, Error>, Error> {
+    let context = session::context()?;
+    let module = input::read(&context, source, options)?;
+    let mut time = Timings::default();
+    compiler::to_layouts(&context, &module, options, &mut time)?;
+    let plans = Rc::new(Plans::new(options.target));
+    let run =
+        pipeline::run_structured(Stage::Memory, &context, &module, options, &plans, &mut time);
+    Ok(run.map(|()| look(module.as_operation(), &plans)))
 }
 
 type Found = (String, String, String, Result<Kernel, String>);

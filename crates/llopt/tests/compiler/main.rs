@@ -17,6 +17,7 @@ mod layout_products;
 mod layout_programs;
 mod loops;
 mod narrow_codes;
+mod order;
 mod prefetched_factors;
 mod products_in_branches;
 mod removals;

@@ -1,7 +1,7 @@
 //! Groups of warps with their own code: the kernel's warps and two partitions exchange numbers in a loop.
 
 use llopt::sim::{Argument, FindingKind, Launch, Machine, Report};
-use llopt::{ArtifactKind, Compiler, Options, Source, Target};
+use llopt::{ArtifactKind, Compiler, Options, Source, Target, prove_order};
 
 const ELEMENTS: usize = 256;
 const ROUNDS: usize = 3;
@@ -143,6 +143,15 @@ fn groups_of_warps_run_once_in_each_iteration() {
             assert_eq!(own, of_one);
         }
     }
+}
+
+#[test]
+fn groups_of_warps_are_ordered() {
+    let options = Options::new(Target::parse("cuda:90").unwrap());
+    let source = Source::new("kernel.ttgir", module(""));
+    let proof = prove_order(&source, &options).unwrap();
+    assert_eq!(proof.diagnostics(), [], "{proof:?}");
+    assert!(proof.obligations.len() > 4, "{proof:?}");
 }
 
 #[test]

@@ -1,0 +1,315 @@
+//! What a skeleton computes: the functions of integers, as far as they are known, and the decisions about those that are
+//! not.
+
+use std::collections::HashMap;
+
+use llopt_dialects::arith::CmpIPredicate;
+
+use super::choices::{Choices, FAR};
+use super::number::{Number, Parts, Term, Terms, normalised};
+use super::skeleton::Function;
+
+/// Moduli above this one make too many states.
+const LARGEST_MODULUS: i64 = 4096;
+
+/// The numbers of all executions, and the decisions of the present one.
+#[derive(Debug)]
+pub(super) struct Arithmetic {
+    terms: Terms,
+    pub(super) choices: Choices,
+    bounds: HashMap<Parts, i64>,
+    conditions: HashMap<Parts, bool>,
+    /// The divisors through which induction variables determine buffers and phases.
+    pub(super) modulus: i64,
+    divisors: HashMap<usize, i64>,
+    /// The last distance that each comparison found, by agent and instruction.
+    distances: HashMap<(usize, usize), i64>,
+    /// Comparisons so far, and the last of them that came nearer to another result.
+    pub(super) compared: u64,
+    pub(super) unsettled: u64,
+}
+
+/// Where a function is computed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub(super) agent: usize,
+    pub(super) instruction: usize,
+    /// The loops, as bits, that run until their state recurs.
+    pub(super) endless: u64,
+}
+
+impl Default for Arithmetic {
+    fn default() -> Self {
+        Self {
+            terms: Terms::default(),
+            choices: Choices::default(),
+            bounds: HashMap::new(),
+            conditions: HashMap::new(),
+            modulus: 1,
+            divisors: HashMap::new(),
+            distances: HashMap::new(),
+            compared: 0,
+            unsettled: 0,
+        }
+    }
+}
+
+impl Arithmetic {
+    /// Begins an execution.
+    pub(super) fn rewind(&mut self) {
+        self.choices.rewind();
+        self.bounds.clear();
+        self.conditions.clear();
+        self.distances.clear();
+        (self.compared, self.unsettled) = (0, 0);
+    }
+
+    pub(super) fn new_term(&mut self, slot: usize, agent: usize, before: u64) -> Number {
+        Number::term(self.terms.number(Term::New(slot, agent, before)))
+    }
+
+    fn term(&mut self, function: u32, of: &[Number]) -> Number {
+        let of = of
+            .iter()
+            .map(|number| (number.constant, number.parts.clone()));
+        Number::term(self.terms.number(Term::Of(function, of.collect())))
+    }
+
+    /// The value of a number, where its unknown part is known to bound a loop.
+    pub(super) fn resolve(&mut self, number: &Number) -> Option<i64> {
+        if let Some(value) = number.value() {
+            return Some(value);
+        }
+        let (parts, sign) = normalised(&number.parts);
+        let value = match self.bounds.get(&parts) {
+            Some(&value) => value,
+            None => {
+                let unit = *self.choices.bounds.get(&parts)?;
+                let value = self.choices.bound(unit.abs()) * unit.signum();
+                self.bounds.insert(parts, value);
+                value
+            }
+        };
+        Some(number.constant.wrapping_add(sign * value))
+    }
+
+    /// The truth of a condition, decided if nothing determines it.
+    pub(super) fn holds(&mut self, condition: &Number) -> bool {
+        match condition.value() {
+            Some(value) => value != 0,
+            None => {
+                if let Some(&known) = self.conditions.get(&condition.parts) {
+                    return known;
+                }
+                let holds = self.choices.condition();
+                self.conditions.insert(condition.parts.clone(), holds);
+                holds
+            }
+        }
+    }
+
+    /// The iterations of a loop, or `None` if an execution must begin anew, now that its bounds are known.
+    pub(super) fn iterations(
+        &mut self,
+        lower: &Number,
+        upper: &Number,
+        step: &Number,
+    ) -> Option<i64> {
+        let distance = upper.plus(lower, -1);
+        let (distance, step) = match step.value() {
+            Some(step) if step > 0 => (distance, step),
+            // Equal bounds with equal steps are equally many iterations.
+            _ => (self.term(u32::MAX, &[distance, step.clone()]), 1),
+        };
+        let value = match self.resolve(&distance) {
+            Some(value) => value,
+            None => {
+                let (parts, sign) = normalised(&distance.parts);
+                self.choices.bounds.insert(parts, sign * step);
+                return None;
+            }
+        };
+        Some(if value <= 0 {
+            0
+        } else {
+            (value - 1) / step + 1
+        })
+    }
+
+    /// The iterations of a loop of which nothing is known.
+    pub(super) fn any_iterations(&mut self) -> i64 {
+        self.choices.bound(1).max(0)
+    }
+
+    /// Remembers how far a comparison is from another result.
+    fn compare(&mut self, distance: i64, drifts: u64, at: At) {
+        if distance.abs() >= FAR {
+            self.choices.compared(distance.abs());
+        } else if drifts & at.endless != 0 {
+            self.compared += 1;
+            let place = (at.agent, at.instruction);
+            let last = self.distances.insert(place, distance);
+            if last.is_some_and(|last| {
+                last.signum() != distance.signum() || distance.abs() < last.abs()
+            }) {
+                self.unsettled = self.compared;
+            }
+        }
+    }
+
+    /// The result of a function.
+    pub(super) fn apply(
+        &mut self,
+        function: Function,
+        of: &[Number],
+        at: At,
+    ) -> Result<Number, String> {
+        use Function as F;
+        let drifts = of.iter().fold(0, |all, number| all | number.drifts);
+        match (function, of) {
+            (F::Other(number), _) => return Ok(self.term(number, of)),
+            (F::Same, [x]) => return Ok(x.clone()),
+            (F::Add, [x, y]) => return Ok(x.plus(y, 1)),
+            (F::Sub, [x, y]) => return Ok(x.plus(y, -1)),
+            (F::Mul, [x, y]) => {
+                if let Some(factor) = y.value() {
+                    return Ok(x.times(factor));
+                }
+                if let Some(factor) = x.value() {
+                    return Ok(y.times(factor));
+                }
+            }
+            (F::Compare(predicate), [x, y]) => {
+                let difference = x.plus(y, -1);
+                let values = self.resolve(x).zip(self.resolve(y));
+                let values =
+                    values.or_else(|| self.resolve(&difference).map(|distance| (distance, 0)));
+                if let Some((x, y)) = values {
+                    self.compare(x.wrapping_sub(y), drifts, at);
+                    return Ok(Number::known(compared(predicate, x, y).into()).drifting(drifts));
+                }
+                return Ok(self.term(1 << 30 | predicate as u32, &[difference]));
+            }
+            (F::Select, [condition, x, y]) => {
+                let chosen = if self.holds(condition) { x } else { y };
+                return Ok(chosen.clone().drifting(condition.drifts));
+            }
+            (F::And | F::Or, [x, y]) => {
+                // Conditions: both are decided only if the result depends on both.
+                let absorbing = i64::from(function == F::Or);
+                let is_truth = |number: &Number| number.value().is_none_or(|value| value & !1 == 0);
+                if is_truth(x) && is_truth(y) && (x.value().is_none() || y.value().is_none()) {
+                    for (one, other) in [(x, y), (y, x)] {
+                        match one.value() {
+                            Some(value) if value == absorbing => {
+                                return Ok(Number::known(absorbing));
+                            }
+                            Some(_) => return Ok(other.clone()),
+                            None => {}
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        let values: Option<Vec<i64>> = of.iter().map(|number| self.resolve(number)).collect();
+        let Some(values) = values else {
+            let number = self.number_of(function);
+            return Ok(self.term(number, of));
+        };
+        let [x, y] = values[..] else {
+            return Err("a function of integers has an unknown meaning".into());
+        };
+        let result =
+            evaluated(function, x, y).ok_or("a buffer is chosen by an undefined integer")?;
+        let left = self.divides(function, y, drifts & at.endless != 0, at.instruction)?;
+        Ok(Number::known(result).drifting(if left { 0 } else { drifts }))
+    }
+
+    /// The number of a function for its terms.
+    fn number_of(&self, function: Function) -> u32 {
+        use Function as F;
+        let number = match function {
+            F::DivS => 0,
+            F::DivU => 1,
+            F::RemS => 2,
+            F::RemU => 3,
+            F::And => 4,
+            F::Or => 5,
+            F::Xor => 6,
+            F::ShiftLeft => 7,
+            F::ShiftRight => 8,
+            F::MinS => 9,
+            F::MaxS => 10,
+            F::MinU => 11,
+            F::MaxU => 12,
+            F::Mul => 13,
+            _ => 14,
+        };
+        1 << 29 | number
+    }
+
+    /// Remembers a divisor of an induction variable. Whether the result depends on the variable's remainder only.
+    fn divides(
+        &mut self,
+        function: Function,
+        by: i64,
+        drifts: bool,
+        at: usize,
+    ) -> Result<bool, String> {
+        use Function as F;
+        let (divisor, is_remainder) = match function {
+            F::RemS | F::RemU => (by, true),
+            F::And if by >= 0 && (by + 1) & by == 0 => (by + 1, true),
+            F::DivS | F::DivU => (by, false),
+            F::ShiftRight => (1 << by.clamp(0, 62), false),
+            _ => return Ok(false),
+        };
+        if !drifts {
+            return Ok(false);
+        }
+        if self.divisors.insert(at, divisor).is_none() {
+            self.modulus = self.modulus.saturating_mul(divisor.abs().max(1));
+            // What was seen before has another remainder.
+            self.compared += 1;
+            self.unsettled = self.compared;
+        }
+        if self.modulus > LARGEST_MODULUS {
+            return Err("a counter is divided by too large numbers".into());
+        }
+        Ok(is_remainder)
+    }
+}
+
+fn compared(predicate: CmpIPredicate, x: i64, y: i64) -> bool {
+    use CmpIPredicate as P;
+    match predicate {
+        P::Eq => x == y,
+        P::Ne => x != y,
+        P::Slt => x < y,
+        P::Sle => x <= y,
+        P::Sgt => x > y,
+        P::Sge => x >= y,
+        P::Ult => (x as u64) < y as u64,
+        P::Ule => x as u64 <= y as u64,
+        P::Ugt => x as u64 > y as u64,
+        P::Uge => x as u64 >= y as u64,
+    }
+}
+
+fn evaluated(function: Function, x: i64, y: i64) -> Option<i64> {
+    use Function as F;
+    Some(match function {
+        F::Mul => x.wrapping_mul(y),
+        F::DivS | F::DivU => x.checked_div(y)?,
+        F::RemS | F::RemU => x.checked_rem(y)?,
+        F::And => x & y,
+        F::Or => x | y,
+        F::Xor => x ^ y,
+        F::ShiftLeft => x.checked_shl(u32::try_from(y).ok()?)?,
+        F::ShiftRight => x.checked_shr(u32::try_from(y).ok()?)?,
+        F::MinS | F::MinU => x.min(y),
+        F::MaxS | F::MaxU => x.max(y),
+        _ => return None,
+    })
+}

@@ -1,0 +1,115 @@
+//! The choices of an execution, all of which are taken in turn.
+//!
+//! An execution asks for the truth of a condition that nothing determines, and for the value of an unknown sum that
+//! bounds a loop. Executions are repeated from the start, with the choices of the last one up to the last that has an
+//! alternative left.
+
+use std::collections::HashMap;
+
+use super::number::Parts;
+
+/// Iterations of a loop that is to run until its state recurs.
+const ENDLESS: u32 = 30;
+/// Numbers of at least this size come from an endless loop.
+pub(super) const FAR: i64 = 1 << 20;
+/// Iterations that may be left at least for a loop to count as endless.
+pub(super) const MANY: i64 = 1 << 18;
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Condition,
+    /// A bound of loops; alternatives after the endless one are -1, 0, … `limit`, in units.
+    Bound {
+        unit: i64,
+        limit: i64,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct Choice {
+    kind: Kind,
+    taken: i64,
+}
+
+/// The choices of one execution, and what was learned from those before.
+#[derive(Debug, Default)]
+pub(super) struct Choices {
+    path: Vec<Choice>,
+    next: usize,
+    /// The unknown sums that bound loops, with the steps of the loops; negative ones for sums that count downwards.
+    pub(super) bounds: HashMap<Parts, i64>,
+}
+
+impl Choices {
+    /// Begins the next execution.
+    pub(super) fn rewind(&mut self) {
+        self.next = 0;
+    }
+
+    /// Forgets the choices, since a sum was found to be a bound.
+    pub(super) fn restart(&mut self) {
+        self.path.clear();
+        self.next = 0;
+    }
+
+    fn choose(&mut self, kind: Kind) -> Choice {
+        if self.next == self.path.len() {
+            self.path.push(Choice { kind, taken: 0 });
+        }
+        self.next += 1;
+        self.path[self.next - 1].clone()
+    }
+
+    /// The truth of a condition that nothing determines.
+    pub(super) fn condition(&mut self) -> bool {
+        self.choose(Kind::Condition).taken == 0
+    }
+
+    /// The value of an unknown sum that bounds loops with this step.
+    pub(super) fn bound(&mut self, unit: i64) -> i64 {
+        let choice = self.choose(Kind::Bound { unit, limit: 1 });
+        match choice.taken {
+            0 => unit << ENDLESS,
+            taken => (taken - 2) * unit,
+        }
+    }
+
+    /// Endless loops must also be executed with all numbers of iterations up to this one.
+    pub(super) fn require(&mut self, iterations: i64) {
+        for choice in &mut self.path[..self.next] {
+            if let (Kind::Bound { limit, .. }, 0) = (&mut choice.kind, choice.taken) {
+                *limit = (*limit).max(iterations);
+            }
+        }
+    }
+
+    /// A comparison found this distance. If it is one to the end of an endless loop, then the last iterations may see the
+    /// end: they must be executed with it.
+    pub(super) fn compared(&mut self, distance: i64) {
+        for choice in &mut self.path[..self.next] {
+            if let (Kind::Bound { unit, limit }, 0) = (&mut choice.kind, choice.taken) {
+                let before = ((*unit << ENDLESS) - distance).div_euclid(*unit) + 1;
+                if (0..MANY).contains(&before) {
+                    *limit = (*limit).max(before);
+                }
+            }
+        }
+    }
+
+    /// Takes the next alternative; `false` if there is none.
+    pub(super) fn advance(&mut self) -> bool {
+        self.path.truncate(self.next);
+        while let Some(last) = self.path.last_mut() {
+            let alternatives = match last.kind {
+                Kind::Condition => 2,
+                Kind::Bound { limit, .. } => limit + 3,
+            };
+            last.taken += 1;
+            if last.taken < alternatives {
+                return true;
+            }
+            self.path.pop();
+        }
+        false
+    }
+}

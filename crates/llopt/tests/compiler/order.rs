@@ -1,0 +1,193 @@
+//! The order of what is asynchronous is proven for all numbers of iterations, and not without what it rests on: each
+//! wait, arrival, fence, barrier and commit of pipelined loops is left out in turn, and each counted wait weakened.
+
+use llopt::sim::Change;
+use llopt::{
+    Options, OrderRemoval, Source, Target, TensorCopies, Verdict, prove_order, prove_removals,
+};
+
+use crate::split_k::{self, RESTS};
+use crate::tensor_copies::{self, Edge, Form};
+
+fn options(target: &str, stages: u32) -> Options {
+    let mut options = Options::new(Target::parse(target).unwrap());
+    options.num_stages = stages;
+    options
+}
+
+/// All is proven; returns what was changed without causing a hazard.
+fn unmissed(about: &str, source: &Source, options: &Options) -> Vec<OrderRemoval> {
+    let proof = prove_order(source, options).unwrap();
+    assert!(!proof.obligations.is_empty(), "{about} has no obligation");
+    assert_eq!(proof.diagnostics(), [], "{about}");
+    let removals = prove_removals(source, options).unwrap();
+    assert!(!removals.is_empty(), "{about} synchronises nothing");
+    let is_unmissed = |removal: &OrderRemoval| removal.hazard.is_none();
+    removals.into_iter().filter(is_unmissed).collect()
+}
+
+/// Barriers are placed for a ring as a whole, whose buffers have unknown numbers in a loop: some are not needed.
+fn are_barriers(removals: &[OrderRemoval]) -> bool {
+    let is_barrier = |one: &OrderRemoval| {
+        (one.op.as_str(), one.change) == ("ttg.local_barrier", Change::Removed)
+    };
+    removals.iter().all(is_barrier)
+}
+
+#[test]
+fn loops_through_rings_are_ordered_by_their_waits_and_barriers() {
+    for (target, stages) in [
+        ("cuda:80", 4),
+        ("cuda:90", 3),
+        ("hip:gfx942", 2),
+        ("hip:gfx950", 3),
+        ("hip:gfx1200", 2),
+    ] {
+        let kernel = split_k::kernel(RESTS[0].1);
+        let unmissed = unmissed(target, &kernel, &options(target, stages));
+        assert!(are_barriers(&unmissed), "{target}: {unmissed:?}");
+    }
+}
+
+#[test]
+fn tensor_copies_are_ordered_by_their_transaction_barriers() {
+    for edge in [Edge::Wrapped, Edge::Masked] {
+        let mut options = options("cuda:90", 3);
+        options.tensor_copies = TensorCopies::Kernel;
+        let kernel = tensor_copies::kernel(edge, Form::Rows);
+        let kernel = Source::new("product.ttir", kernel);
+        let unmissed = unmissed("a tensor copy", &kernel, &options);
+        assert!(are_barriers(&unmissed), "{unmissed:?}");
+    }
+}
+
+/// A partition fills a ring of `count` buffers through tensor copies, and the kernel's warps read it. Buffers and phases
+/// are remainders and quotients of `counter`, which the loop carries or computes.
+fn ring(count: i64, producers: u32, carried: bool) -> Source {
+    let ring = "!ttg.memdesc<COUNTx64x64xf16, #tile, #smem, mutable>";
+    let tile = "!ttg.memdesc<64x64xf16, #tile, #smem, mutable>";
+    let barriers = "!ttg.memdesc<COUNTx1xi64, #bar, #smem, mutable>";
+    let barrier = "!ttg.memdesc<1xi64, #bar, #smem, mutable>";
+    let descriptor = "!tt.tensordesc<tensor<64x64xf16, #tile>>";
+    let begin: String = (0..count)
+        .map(|index| {
+            format!(
+                "
+    %i{index} = arith.constant {index} : i32
+    %f{index} = ttg.memdesc_index %full[%i{index}] : {barriers} -> {barrier}
+    %e{index} = ttg.memdesc_index %empty[%i{index}] : {barriers} -> {barrier}
+    ttng.init_barrier %f{index}, 1 : {barrier}
+    ttng.init_barrier %e{index}, 1 : {barrier}"
+            )
+        })
+        .collect();
+    // The number of the iteration, in a partition with these names.
+    let counted = |name: &str| match carried {
+        true => (
+            format!("iter_args(%{name}n = %{name}0) -> (i32)"),
+            format!("%{name}m = arith.addi %{name}n, %{name}1 : i32\n scf.yield %{name}m : i32"),
+        ),
+        false => (String::new(), String::new()),
+    };
+    let loop_of = |name: &str, end: &str, body: &str| {
+        let (arguments, next) = counted(name);
+        let number = if carried { "n" } else { "i" };
+        format!(
+            "
+      %{name}0 = arith.constant 0 : i32
+      %{name}1 = arith.constant 1 : i32
+      %{name}d = arith.constant COUNT : i32
+      {} scf.for %{name}i = %{name}0 to {end} step %{name}1 {arguments} : i32 {{
+        %{name}slot = arith.remui %{name}{number}, %{name}d : i32
+        %{name}round = arith.divui %{name}{number}, %{name}d : i32
+        %{name}phase = arith.andi %{name}round, %{name}1 : i32
+        {body}
+        {next}
+      }}",
+            if carried {
+                format!("%{name}end =")
+            } else {
+                String::new()
+            }
+        )
+    };
+    let reads = loop_of(
+        "c",
+        "%n",
+        &format!(
+            "%cf = ttg.memdesc_index %full[%cslot] : {barriers} -> {barrier}
+        %cb = ttg.memdesc_index %ring[%cslot] : {ring} -> {tile}
+        ttng.wait_barrier %cf, %cphase : {barrier}
+        %t = ttg.local_load %cb : {tile} -> tensor<64x64xf16, #b>
+        tt.store %o, %t : tensor<64x64x!tt.ptr<f16>, #b>
+        %ce = ttg.memdesc_index %empty[%cslot] : {barriers} -> {barrier}
+        ttng.arrive_barrier %ce, 1 : {barrier}"
+        ),
+    );
+    let fills = loop_of(
+        "p",
+        "%pend_",
+        &format!(
+            "%true = arith.constant true
+        %pfirst = arith.subi %p1, %pphase : i32
+        %pe = ttg.memdesc_index %pempty[%pslot] : {barriers} -> {barrier}
+        %pf = ttg.memdesc_index %pfull[%pslot] : {barriers} -> {barrier}
+        %pb = ttg.memdesc_index %pring[%pslot] : {ring} -> {tile}
+        ttng.wait_barrier %pe, %pfirst : {barrier}
+        ttng.barrier_expect %pf, 8192, %true : {barrier}
+        ttng.async_tma_copy_global_to_local %px[%p0, %pi] %pb, %pf, %true : {descriptor}, {barrier} -> {tile}"
+        ),
+    );
+    let text = format!(
+        r#"#b = #ttg.blocked<{{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}}>
+#tile = #ttg.nvmma_shared<{{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}}>
+#bar = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}}>
+#smem = #ttg.shared_memory
+module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32}} {{
+  tt.func public @ring(%x: {descriptor}, %o: tensor<64x64x!tt.ptr<f16>, #b>, %n: i32) {{
+    %ring = ttg.local_alloc : () -> {ring}
+    %full = ttg.local_alloc : () -> {barriers}
+    %empty = ttg.local_alloc : () -> {barriers}{begin}
+    ttg.warp_specialize(%x, %n, %ring, %full, %empty)
+    default {{{reads}
+      ttg.warp_yield
+    }}
+    partition0(%px: {descriptor}, %pend_: i32, %pring: {ring}, %pfull: {barriers}, %pempty: {barriers}) num_warps({producers}) {{{fills}
+      ttg.warp_return
+    }} : ({descriptor}, i32, {ring}, {barriers}, {barriers}) -> ()
+    tt.return
+  }}
+}}
+"#
+    );
+    Source::new("ring.ttgir", text.replace("COUNT", &count.to_string()))
+}
+
+#[test]
+fn partitions_are_ordered_however_buffers_are_counted() {
+    for (count, producers, carried) in [(2, 1, false), (3, 1, true), (3, 4, false), (4, 4, true)] {
+        let about = format!("{count} buffers, {producers} warps, carried: {carried}");
+        let options = options("cuda:90", 3);
+        let unmissed = unmissed(&about, &ring(count, producers, carried), &options);
+        // A partition of one warp needs no barrier of its threads.
+        assert!(are_barriers(&unmissed), "{about}: {unmissed:?}");
+    }
+}
+
+#[test]
+fn a_ring_whose_buffers_are_released_too_early_is_wrong() {
+    let right = ring(3, 1, true);
+    let text = right.text().unwrap();
+    // The reader releases the buffer that it reads next.
+    let wrong = text.replace("%empty[%cslot]", "%empty[%cm]").replace(
+        "%ce = ",
+        "%cnext = arith.addi %cn, %c1 : i32\n%cm = arith.remui %cnext, %cd : i32\n%ce = ",
+    );
+    let wrong = wrong.replace("%cm = arith.addi %cn", "%cq = arith.addi %cn");
+    let wrong = wrong.replace("scf.yield %cm", "scf.yield %cq");
+    let proof = prove_order(&Source::new("ring.ttgir", wrong), &options("cuda:90", 3)).unwrap();
+    let [only] = &proof.obligations[..] else {
+        panic!("{proof:?}");
+    };
+    assert!(matches!(only.verdict, Verdict::Wrong { .. }), "{only:?}");
+}
