@@ -12,7 +12,8 @@ The kernels are those of the suites without products whose timed form can be che
 are drawn at random (`layout_rank_assignments.py`). Of CANDIDATES drawn ones those are taken that stand at even distances
 in the order of modelled cost, the cheapest and the dearest among them; two with the same machine code count as one. Every
 assignment is a text with layouts, and all go the same way from there: `llopt explain --json` gives the cost of the
-layouts as they are written, and `llopt compile` the code. `--also` adds the choices of other builds of llopt.
+layouts as they are written, and `llopt compile` the code. `--also` adds the choices of other builds of llopt; with `--draw`
+and some word other assignments are drawn than those that prices were fitted to.
 
 `report` gives for each kernel Spearman's rank correlation of costs and times, where two times that differ by less than
 NOISE have no order and so cannot contradict the model (`rank_correlation.py`); and the time of the compiler's choice
