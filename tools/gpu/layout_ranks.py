@@ -12,7 +12,8 @@ The kernels are those of the suites without products whose timed form can be che
 are drawn at random (`layout_rank_assignments.py`). Of CANDIDATES drawn ones those are taken that stand at even distances
 in the order of modelled cost, the cheapest and the dearest among them; two with the same machine code count as one. Every
 assignment is a text with layouts, and all go the same way from there: `llopt explain --json` gives the cost of the
-layouts as they are written, and `llopt compile` the code. `--also` adds the choices of other builds of llopt.
+layouts as they are written, and `llopt compile` the code. `--also` adds the choices of other builds of llopt; with `--draw`
+and some word other assignments are drawn than those that prices were fitted to.
 
 `report` gives for each kernel Spearman's rank correlation of costs and times, where two times that differ by less than
 NOISE have no order and so cannot contradict the model (`rank_correlation.py`); and the time of the compiler's choice
@@ -127,7 +128,7 @@ def evenly(numbers, count):
     return [numbers[place] for place in places] + [one for at, one in enumerate(numbers) if at not in places]
 
 
-def assignments(path, others_too, record, before, with_tritons):
+def assignments(path, others_too, draw, record, before, with_tritons):
     """The record of a kernel with its assignments, and the files of each by name."""
     files = {f"{record['file']}.ttir": before}
     with tempfile.TemporaryDirectory() as folder:
@@ -137,7 +138,7 @@ def assignments(path, others_too, record, before, with_tritons):
         for other in others_too:
             text = Compiler(other, folder).choice(before, record["warps"])
             chosen += [("another llopt", text)] if text not in (own, theirs) else []
-        others = candidates(compiler, own, record["warps"], record["kernel"])
+        others = candidates(compiler, own, record["warps"], record["kernel"] + draw)
         others.sort(key=lambda one: one["cost"])
         given = [{"how": name, "cost": compiler.cost(text), "text": text} for name, text in chosen]
         taken, codes = [], {}
@@ -175,7 +176,7 @@ def make(arguments):
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for number, (record, *texts) in enumerate(layout_rank_cases.all_cases(arguments.only)):
             record["file"] = f"kernel{number}"
-            found.append((record, pool.submit(assignments, arguments.llopt, arguments.also, record, *texts)))
+            found.append((record, pool.submit(assignments, arguments.llopt, arguments.also, arguments.draw, record, *texts)))
         cases = []
         with zipfile.ZipFile(arguments.folder / KERNELS, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
             for record, future in found:
@@ -389,6 +390,7 @@ def main():
     making, simulating = (command(run.__name__, run, False, True) for run in (make, simulate))
     for own in (making, simulating):
         own.add_argument("--only", default="", help="regular expression on the kernel")
+    making.add_argument("--draw", default="", help="any word: with another one, other assignments are drawn")
     making.add_argument("--also", nargs="*", default=[], type=Path, help="other llopts, whose choices are measured too")
     command("judge", judge, True, True).add_argument("--json", type=Path, help="write the run with new costs here")
     show = command("report", None, True, False)

@@ -250,6 +250,13 @@ fn is_small(pointer: Value<'_, '_>) -> bool {
     bits.is_some_and(|bits| bits <= 32)
 }
 
+/// Whether accesses through pointers take a base pointer, an argument of the function, and the sum of what was added
+/// to it.
+pub(crate) fn is_taken_apart(pointers: Value<'_, '_>) -> bool {
+    Parts::of(pointers).is_some_and(|parts| is_small(parts.base))
+        && carried::only_accessed(pointers, None)
+}
+
 /// Writes offsets, each next to the computation of its pointer.
 struct Writer<'c, 'a> {
     rewriter: Rewriter<'c, 'a>,

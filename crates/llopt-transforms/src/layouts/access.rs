@@ -47,6 +47,8 @@ pub(super) struct Access {
     pointer: AxisFacts,
     mask: Option<AxisFacts>,
     kind: AccessKind,
+    /// Whether a load's use follows at once, so that the warp waits for it.
+    pub(super) is_waited_for: bool,
     /// The update that it is, if it is one.
     update: Option<RmwOp>,
     /// Whether the elements of one instruction may have different masks.
@@ -90,7 +92,11 @@ impl Access {
             mask,
             kind: self.kind,
         };
-        access.price_by(&costs.global, target)
+        let mut prices = costs.global;
+        if !self.is_waited_for {
+            prices.wait = 0.0;
+        }
+        access.price_by(&prices, target)
     }
 
     /// The facts of the addresses if the longest of their runs were as long as the tensor; `None` if they already
@@ -219,6 +225,11 @@ impl<'c: 'a, 'a> Operands<'c, 'a> {
     }
 }
 
+/// The mask of an access to global memory.
+pub(super) fn mask<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<Value<'c, 'a>> {
+    Operands::of(operation)?.mask
+}
+
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The access to global memory that an op is.
     pub(super) fn access(&self, operation: OperationRef<'c, 'a>) -> Option<Access> {
@@ -250,6 +261,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             pointer,
             mask: operands.mask.map(|mask| self.facts.of_value(mask)),
             kind,
+            is_waited_for: true,
             update,
             takes_whole_groups: update
                 .is_some_and(|update| atomic::takes_whole_groups(update, element, target)),

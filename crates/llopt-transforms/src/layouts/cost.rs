@@ -24,19 +24,20 @@ use llopt_layout::banks::Access;
 use llopt_layout::f2::Echelon;
 use llopt_layout::plan::{self, Machine, Outline, Price, SwizzleRequest};
 use llopt_layout::{Dim, LinearLayout};
-use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk, key};
 use llopt_plan::element::Element;
 use llopt_plan::elementwise;
 use llopt_plan::shared_access::{self, Buffer};
 use llopt_target::global_memory::GlobalCosts;
 use llopt_target::{Feature, Target};
 use melior::ir::{OperationRef, TypeLike, ValueLike};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::catalog::{Catalog, MapId};
 use super::combining::tensor_type;
 use super::facts::Facts;
 use super::labelling::{Cost, IMPOSSIBLE};
+use super::offset_sums;
 use super::relation::{element_bits, is_cheap, only_renames};
 use crate::products::is_product;
 
@@ -69,6 +70,8 @@ pub(super) struct Costs {
     pub(super) rings: RefCell<Rings>,
     /// By map and the bits of an element.
     outlines: RefCell<Outlines>,
+    /// The results of sums of offsets that are computed anyway ([`offset_sums`]).
+    repeated_sums: FxHashSet<usize>,
 }
 
 /// A cost in wavefronts, `frequency` times; an impossible cost stays impossible.
@@ -105,6 +108,7 @@ impl Costs {
             conversions: RefCell::default(),
             rings: RefCell::default(),
             outlines: RefCell::default(),
+            repeated_sums: offset_sums::repeated(functions, target),
         }
     }
 
@@ -272,7 +276,9 @@ impl Costs {
         bits: u32,
         facts: &Facts<'c, 'a>,
     ) -> f32 {
-        if is_cheap(operation) || only_renames(operation) {
+        let result = operation.result_value(0);
+        let is_repeated = result.is_some_and(|result| self.repeated_sums.contains(&key(result)));
+        if is_cheap(operation) || only_renames(operation) || is_repeated {
             return 0.0;
         }
         let Some(address) = AddPtrOp::of(operation) else {

@@ -6,7 +6,8 @@
 //! compared so, whoever chose their layouts.
 //!
 //! Nothing is moved or merged: a conversion inside a loop is priced inside the loop, and one that another one repeats
-//! is priced twice.
+//! is priced twice. Loops whose layouts are chosen already may load ahead, which the search does not know: their loads
+//! are priced as what they are ([`super::skipped`]).
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::meaning::facts::{Control, Meaning, OpFacts, Step};
@@ -17,6 +18,7 @@ use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_target::Target;
 use melior::ir::{OperationRef, Value, ValueLike};
 
+use super::access;
 use super::account::Place;
 use super::catalog::{Catalog, LayoutId};
 use super::cost::{Costs, times, units};
@@ -26,6 +28,7 @@ use super::graph::{Graph, Unrelated, dead};
 use super::grid::Grid;
 use super::pins::Pins;
 use super::relation::{Relation, element_bits};
+use super::skipped;
 use crate::flow::Symbols;
 use crate::program::Program;
 
@@ -100,7 +103,8 @@ pub fn written<'c: 'a, 'a>(
                 reason: "has no price in the layouts that it has",
             });
         }
-        let runs = graph.frequencies.of_op(operation);
+        let share = skipped::share_of_runs(operation, access::mask(operation));
+        let runs = share * graph.frequencies.of_op(operation);
         let cost = times(once, runs);
         if cost == 0 {
             continue;
@@ -122,7 +126,8 @@ pub fn written<'c: 'a, 'a>(
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The cost of one run of an op in the layouts that it has, and the size of its access to global memory.
     fn written(&self, operation: OperationRef<'c, 'a>) -> (f32, Option<Accessed>) {
-        if let Some(access) = self.access(operation) {
+        if let Some(mut access) = self.access(operation) {
+            access.is_waited_for = !skipped::is_used_later(operation);
             let mut tensors = operation.operand_values();
             let layout = tensors.find_map(|value| self.layout_of(value));
             let layout = layout.and_then(|layout| self.catalog.map(layout));
