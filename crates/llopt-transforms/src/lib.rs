@@ -72,6 +72,7 @@ pub static PASSES: &[&PassSpec] = &[
     &reorder::REORDER_AMD,
     &persistent::REWRITE,
     &pipelining::PIPELINE,
+    &pipelining::TAKE_TURNS,
     &scaled_dot::REWRITE,
     &split_k::SPLIT,
     &products::COMPLETE,

@@ -35,6 +35,9 @@
 //! model predicts a benefit (`price`), and for loops inside a loop over tiles: the copies of the next tile then
 //! overlap with the work on this one's result.
 //!
+//! On targets where several waves share a matrix unit, the halves of a block can take turns in a pipelined loop
+//! (`ping_pong`); that is a pass of its own.
+//!
 //! Loads of loops without products are one iteration ahead, in registers (`streams`).
 //!
 //! # Loops that stay as they are
@@ -68,6 +71,7 @@ mod loads;
 mod order;
 mod overlap;
 mod partitions;
+mod ping_pong;
 mod price;
 mod rewrite;
 pub(crate) mod ring;
@@ -92,6 +96,7 @@ use crate::loops::unroll::STAGES;
 use crate::loops::view::{For, is_loop};
 use crate::products::is_product;
 pub use account::{LoopAccount, Pipelined, PlacedUnit, Producer};
+pub use ping_pong::{DIALECTS as TURN_DIALECTS, Request as TurnRequest, TAKE_TURNS, Turns, TurnsAccount, take_turns};
 pub use warps::choose as choose_warps;
 
 pub(crate) use account::place;
