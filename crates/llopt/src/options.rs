@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use llopt_codegen::options::CodegenOptions;
 use llopt_target::Target;
 
-use crate::{ArtifactKind, Budget, ConversionRequest, GatherRequest, Persistent, PingPong, TensorCopies};
+use crate::{
+    ArtifactKind, Budget, ConversionRequest, GatherRequest, Persistent, PingPong, TensorCopies,
+};
 
 /// The options of a compilation. All except the target have the defaults of Triton's own compiler.
 #[derive(Clone, Debug)]

@@ -89,11 +89,11 @@ impl fmt::Display for TakenTurns {
             interval,
             in_step,
         } = self;
-        let gain = 100.0 * (1.0 - f64::from(*interval) / f64::from((*in_step).max(1)));
+        let change = 100.0 * (f64::from(*interval) / f64::from((*in_step).max(1)) - 1.0);
         writeln!(
             f,
-            "  turns      one half of the warps multiplies while the other accesses memory, in {parts} parts each: about \
-             {interval} cycles, {in_step} in step ({gain:.0} % less)"
+            "  turns      one half of the warps multiplies while the other accesses memory, in {parts} parts: about \
+             {interval} cycles for {in_step} in step ({change:+.0} %)"
         )
     }
 }

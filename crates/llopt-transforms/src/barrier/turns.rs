@@ -151,7 +151,10 @@ mod tests {
     #[test]
     fn outside_of_regions_one_is() {
         let (mut graph, inside) = turns("R|W|");
-        settle(&mut graph, &inside.iter().map(|_| false).collect::<Vec<_>>());
+        settle(
+            &mut graph,
+            &inside.iter().map(|_| false).collect::<Vec<_>>(),
+        );
         assert!(graph.barriers().is_empty());
     }
 }

@@ -43,8 +43,8 @@ use llopt_dialects::tt::DotOp;
 use llopt_dialects::ttg::{LocalBarrierOp, LocalLoadOp, LocalStoreOp, MemDescSubsliceOp};
 use llopt_dialects::{Op, rocdl};
 use llopt_layout::banks::Access;
-use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
@@ -205,7 +205,9 @@ impl<'c: 'a, 'a> Body<'c, 'a> {
     /// Its form does not allow turns; the text says why.
     fn of(of: For<'c, 'a>, plans: &Plans) -> Result<Self, String> {
         let operations = of.operations();
-        let mut products = operations.iter().filter(|operation| is_product(**operation));
+        let mut products = operations
+            .iter()
+            .filter(|operation| is_product(**operation));
         let (Some(product), None) = (products.next(), products.next()) else {
             return Err("it has several products".to_owned());
         };
@@ -277,7 +279,9 @@ impl<'c: 'a, 'a> Body<'c, 'a> {
     }
 
     fn stores(&self) -> impl Iterator<Item = LocalStoreOp<'c, 'a>> {
-        self.last.iter().filter_map(|operation| LocalStoreOp::of(*operation))
+        self.last
+            .iter()
+            .filter_map(|operation| LocalStoreOp::of(*operation))
     }
 
     /// Registers of a thread for both factors.
@@ -388,7 +392,9 @@ fn price<'c: 'a, 'a>(
         Access::Store => shared_access::store(&tensor, &buffer, None, 1, target),
         Access::Load => shared_access::access(&tensor, &buffer, direction, None, 1, target),
     };
-    access.ok().map(|access| shared_access::price(&access, target))
+    access
+        .ok()
+        .map(|access| shared_access::price(&access, target))
 }
 
 /// Lets the halves of a block take turns in a loop.
@@ -419,7 +425,9 @@ fn rewrite<'c: 'a, 'a>(
         });
     let Some(parts) = fastest else {
         return Err(match iteration.steps {
-            1 => "one instruction multiplies all of k, and the products cannot be divided".to_owned(),
+            1 => {
+                "one instruction multiplies all of k, and the products cannot be divided".to_owned()
+            }
             steps => format!(
                 "a thread has {limit} registers, and {} are needed even with products in {steps} parts",
                 body.registers(steps, plans)
@@ -452,10 +460,7 @@ fn rewrite<'c: 'a, 'a>(
 impl<'c: 'a, 'a> Body<'c, 'a> {
     /// Orders the operations by clusters, with barriers between them.
     fn cut(&self, parts: u32, threads: u32, plans: &Plans) -> Option<()> {
-        let types = [
-            self.part(0, parts, plans)?,
-            self.part(1, parts, plans)?,
-        ];
+        let types = [self.part(0, parts, plans)?, self.part(1, parts, plans)?];
         let location = self.product.operation().loc();
         let mut rewriter = Rewriter::new(self.of.operation().ctx());
         let end = self.of.terminator();
@@ -483,16 +488,36 @@ impl<'c: 'a, 'a> Body<'c, 'a> {
                 read.push([a, b]);
             }
             rewriter.insert(LocalBarrierOp::build(location));
-            hint(&mut rewriter, location, rocdl::SchedBarrierOp::NAME, ("mask", 32, 0));
-            hint(&mut rewriter, location, rocdl::SetPrioOp::NAME, ("priority", 16, 1));
+            hint(
+                &mut rewriter,
+                location,
+                rocdl::SchedBarrierOp::NAME,
+                ("mask", 32, 0),
+            );
+            hint(
+                &mut rewriter,
+                location,
+                rocdl::SetPrioOp::NAME,
+                ("priority", 16, 1),
+            );
             let product = rewriter.clone_op(self.product.operation());
             let [a, b] = read[part as usize];
             for (index, operand) in [a, b, sum].into_iter().enumerate() {
                 product.set_operand_value(index, operand);
             }
             sum = product.result_value(0)?;
-            hint(&mut rewriter, location, rocdl::SetPrioOp::NAME, ("priority", 16, 0));
-            hint(&mut rewriter, location, rocdl::SchedBarrierOp::NAME, ("mask", 32, 0));
+            hint(
+                &mut rewriter,
+                location,
+                rocdl::SetPrioOp::NAME,
+                ("priority", 16, 0),
+            );
+            hint(
+                &mut rewriter,
+                location,
+                rocdl::SchedBarrierOp::NAME,
+                ("mask", 32, 0),
+            );
             rewriter.insert(LocalBarrierOp::build(location));
         }
         rewriter.replace(self.product.operation(), &[sum]);
@@ -533,7 +558,13 @@ impl<'c: 'a, 'a> Body<'c, 'a> {
         rewriter.set_before(operation);
         let number = IntegerType::new(rewriter.context(), 32).into();
         let thread = rewriter
-            .create(rocdl::ThreadIdXOp::NAME, location, &[], Some(&[number]), &[])
+            .create(
+                rocdl::ThreadIdXOp::NAME,
+                location,
+                &[],
+                Some(&[number]),
+                &[],
+            )
             .expect(IN_CONTEXT)
             .result_value(0)?;
         let mut arithmetic = Arithmetic { rewriter, location };

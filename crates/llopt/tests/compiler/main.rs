@@ -15,6 +15,7 @@ mod layout_products;
 mod layout_programs;
 mod loops;
 mod narrow_codes;
+mod ping_pong;
 mod removals;
 mod reuse;
 mod scaled_products;
