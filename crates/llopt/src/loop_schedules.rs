@@ -183,7 +183,10 @@ pub(crate) fn add_turns(accounts: Vec<TurnsAccount>, module: OperationRef<'_, '_
             continue;
         };
         match account.outcome {
-            Ok(turns) => stages.turns = Some(turns.into()),
+            Ok(turns) => {
+                stages.turns = Some(turns.into());
+                stages.unrolled = 1;
+            }
             Err(reason) => stages.not_in_turns = Some(reason),
         }
     }

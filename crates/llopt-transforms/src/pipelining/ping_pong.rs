@@ -21,6 +21,9 @@
 //!                                        wait if in the first half      cond_barrier
 //! ```
 //!
+//! Where a body stores what the iteration before has loaded, loads follow the stores, into the same registers: such loops
+//! need not be unrolled so that registers change places.
+//!
 //! Products run at a higher priority (`rocdl.s.setprio`), so that the other half's accesses do not take their issue slots, and
 //! LLVM's scheduler moves nothing out of them or into them (`rocdl.sched.barrier`). The halves are the warps with lower and
 //! with higher numbers: waves are distributed over the SIMD units in turn, so each unit has waves of both.
@@ -63,6 +66,7 @@ use super::warps::shared_bytes;
 use super::{ring, warps_of};
 use crate::allocation::plans_of;
 use crate::loops::builder::{Arithmetic, IN_CONTEXT};
+use crate::loops::unroll::FACTOR;
 use crate::loops::view::For;
 use crate::products::is_product;
 
@@ -290,10 +294,19 @@ impl<'c: 'a, 'a> Body<'c, 'a> {
         reads.map(|read| ring::words(read.result(), plans)).sum()
     }
 
+    /// The loads from global memory.
+    fn loads(&self) -> impl Iterator<Item = OperationRef<'c, 'a>> {
+        self.first
+            .iter()
+            .copied()
+            .filter(|operation| is_load(*operation))
+    }
+
     /// Registers of a thread with products in so many parts.
     fn registers(&self, parts: u32, plans: &Plans) -> u32 {
-        let loads = self.first.iter().filter(|operation| is_load(**operation));
-        let loads = loads.flat_map(|load| load.result_values());
+        // What is carried to the stores of the next iteration has the registers of what is stored.
+        let loads = self.loads().filter(|_| self.stores_its_own);
+        let loads = loads.flat_map(|load| load.result_values().collect::<Vec<_>>());
         let kept = self.of.carried().into_iter().chain(loads);
         let kept: u32 = kept.map(|value| words(value, plans)).sum();
         kept + held(self.factors(plans), parts) + BESIDE
@@ -326,8 +339,9 @@ impl<'c: 'a, 'a> Body<'c, 'a> {
         let target = plans.target();
         let (products, _) = executions(self.product.operation(), plans)?;
         let memory = target.global_costs();
-        let loads = self.first.iter().filter(|operation| is_load(**operation));
-        let loads = loads.flat_map(|load| load.result_values());
+        let loads = self
+            .loads()
+            .flat_map(|load| load.result_values().collect::<Vec<_>>());
         let words: u32 = loads.map(|value| ring::words(value, plans)).sum();
         let widest = target.max_global_access_bits() / u32::BITS;
         let bytes = words * warps * target.warp_size() * (u32::BITS / 8);
@@ -350,10 +364,8 @@ impl<'c: 'a, 'a> Body<'c, 'a> {
             reads,
             stores,
             issue: words.div_ceil(widest.max(1)) as f32 * all * memory.instruction,
-            arrival: match self.stores_its_own {
-                true => (memory.latency + transfer) as f32,
-                false => 0.0,
-            },
+            arrival: (memory.latency + transfer) as f32,
+            stored_later: !self.stores_its_own,
             barrier: target.movement_costs().block_barrier,
         })
     }
@@ -464,14 +476,21 @@ impl<'c: 'a, 'a> Body<'c, 'a> {
         let location = self.product.operation().loc();
         let mut rewriter = Rewriter::new(self.of.operation().ctx());
         let end = self.of.terminator();
-        for operation in &self.first {
+        let comes_later =
+            |operation: &OperationRef<'c, 'a>| !self.stores_its_own && is_load(*operation);
+        for operation in self
+            .first
+            .iter()
+            .filter(|operation| !comes_later(operation))
+        {
             rewriter.move_before(*operation, end);
         }
         let mut sum = self.product.c();
         let mut read: Vec<[Value; 2]> = Vec::new();
         for part in 0..parts {
             if part + 1 == parts {
-                for operation in &self.last {
+                let loads = self.first.iter().filter(|operation| comes_later(operation));
+                for operation in self.last.iter().chain(loads) {
                     rewriter.move_before(*operation, end);
                 }
             }
@@ -524,6 +543,7 @@ impl<'c: 'a, 'a> Body<'c, 'a> {
         for read in self.reads {
             rewriter.erase(read.operation());
         }
+        self.of.operation().remove_attr(FACTOR);
         self.delay_a_half(&mut rewriter, threads)
     }
 
