@@ -80,7 +80,16 @@ fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool) -> bool {
     use InstructionOpcode as Op;
     let r#type = match instruction.get_opcode() {
         // These only move bits.
-        Op::Load | Op::Trunc | Op::BitCast | Op::ExtractElement | Op::ExtractValue => return false,
+        Op::Load
+        | Op::Trunc
+        | Op::BitCast
+        | Op::ExtractElement
+        | Op::ExtractValue
+        | Op::Phi
+        | Op::Select
+        | Op::Freeze => return false,
+        // No target of ours rounds two numbers in an instruction that LLVM would choose for a vector.
+        Op::FPTrunc => return false,
         // A comparison has the type of what it compares.
         Op::ICmp | Op::FCmp => {
             let compared = instruction
