@@ -98,6 +98,23 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
     tt.return %r#0 : !sum
   }
 
+  // What is stored before it is read has to be read behind it: the loop stays.
+  // CHECK-LABEL: @stored_first
+  // CHECK-NOT: amdg.cond_barrier
+  tt.func public @stored_first(%p: !p, %x: !x, %y: !y, %n: i32, %zero: !sum) -> !sum {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (!sum) : i32 {
+      %a = tt.load %p : !p
+      ttg.local_store %a, %x : !t -> !x
+      %af = ttg.local_load %x : !x -> tensor<64x32xf16, #a>
+      %bf = ttg.local_load %y : !y -> tensor<32x64xf16, #b>
+      %d = tt.dot %af, %bf, %sum : tensor<64x32xf16, #a> * tensor<32x64xf16, #b> -> !sum
+      scf.yield %d : !sum
+    }
+    tt.return %r : !sum
+  }
+
   // A factor that is computed from what was read would be computed by every part: the loop stays.
   // CHECK-LABEL: @computed_factor
   // CHECK-NOT: amdg.cond_barrier

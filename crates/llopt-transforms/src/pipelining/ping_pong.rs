@@ -45,6 +45,7 @@ use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
 use llopt_dialects::tt::DotOp;
 use llopt_dialects::ttg::{LocalBarrierOp, LocalLoadOp, LocalStoreOp, MemDescSubsliceOp};
 use llopt_dialects::{Op, rocdl};
+use llopt_layout::Dim;
 use llopt_layout::banks::Access;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::EffectKind;
@@ -254,6 +255,10 @@ impl<'c: 'a, 'a> Body<'c, 'a> {
                 return Err(format!("all warps exchange data for '{name}'"));
             }
             let is_store = LocalStoreOp::of(operation).is_some();
+            let is_before = |read: &LocalLoadOp<'c, 'a>| operation.is_before(read.operation());
+            if is_store && reads.iter().any(is_before) {
+                return Err("it stores to shared memory before it reads a factor".to_owned());
+            }
             let facts = OpFacts::of(operation);
             let computes = facts.control == Control::Computes
                 && facts.asynchronous.is_none()
@@ -312,7 +317,8 @@ impl<'c: 'a, 'a> Body<'c, 'a> {
         kept + held(self.factors(plans), parts) + BESIDE
     }
 
-    /// The type of a part of a factor, if its registers are those of the whole divided among the parts.
+    /// The type of a part of a factor, if its registers are those of the whole divided among the parts, and its buffer
+    /// can be cut so.
     fn part(&self, factor: usize, parts: u32, plans: &Plans) -> Option<RankedTensor<'c>> {
         let whole = RankedTensor::of(self.reads[factor].result().r#type())?;
         let mut shape = whole.shape();
@@ -322,7 +328,8 @@ impl<'c: 'a, 'a> Body<'c, 'a> {
         let part = RankedTensor::get(&shape, whole.element(), whole.encoding());
         let registers = |of| Some(ring::tensor(plans, of)?.registers() as u32);
         let divides = extent > 0 && registers(part)? * parts == registers(whole.r#type())?;
-        RankedTensor::of(part).filter(|_| divides)
+        let buffer = MemDesc::of(self.reads[factor].src().r#type())?;
+        RankedTensor::of(part).filter(|_| divides && is_cut(buffer, along, extent))
     }
 
     /// The most parts into which the instructions of the products can be divided along k, a power of two.
@@ -374,6 +381,34 @@ impl<'c: 'a, 'a> Body<'c, 'a> {
 /// The dimension along which the products of a factor are added: the last one of the first factor.
 fn k_of(factor: usize, rank: usize) -> Option<usize> {
     rank.checked_sub(factor + 1)
+}
+
+/// Whether a buffer can be cut along a dimension into parts of this extent: each is a view at an offset of its own, so
+/// no swizzle crosses the cuts, and nothing is between elements.
+fn is_cut(buffer: MemDesc<'_>, along: usize, extent: i64) -> bool {
+    let shape = buffer.shape();
+    let layout = || {
+        let encoding = Encoding::from_attribute(buffer.encoding()?).ok()?;
+        let layout = encoding.linear_layout(&transfer::extents(&shape)).ok()?;
+        let elements = layout.in_dim_size(Dim::OFFSET);
+        let is_dense = encoding.elements_in_memory(elements) == elements;
+        layout.invert().ok().filter(|_| is_dense)
+    };
+    let Some(places) = layout() else {
+        return false;
+    };
+    let mut cuts = std::iter::successors(Some(extent), |cut| cut.checked_mul(2))
+        .take_while(|cut| *cut < shape[along]);
+    cuts.all(|cut| {
+        let at = |dim: usize| if dim == along { cut } else { 0 };
+        let position: Vec<(Dim, u32)> = (0..shape.len())
+            .map(|dim| (Dim::tensor(dim), u32::try_from(at(dim)).unwrap_or(0)))
+            .collect();
+        places.apply(&position).is_ok_and(|reached| {
+            let mut offsets = reached.iter().filter(|(dim, _)| *dim == Dim::OFFSET);
+            offsets.all(|(_, offset)| offset.is_power_of_two())
+        })
+    })
 }
 
 /// Whether an operation guides the instruction scheduler, or is about single threads.
