@@ -457,6 +457,7 @@ mod tests {
             gather_plan: _,
             tensor_copies: _,
             persistent: _,
+            block_pingpong: _,
             budget:
                 Budget {
                     values: _,
@@ -466,7 +467,7 @@ mod tests {
                 },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 31);
+        assert_eq!(SETTINGS.len(), 32);
     }
 
     #[test]

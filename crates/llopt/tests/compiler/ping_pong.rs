@@ -156,7 +156,8 @@ fn every_barrier_of_two_parts_is_needed() {
             removal.operation == "a barrier" && removal.change == Change::Removed
         });
         // Those of an iteration, the conditional ones, and the one before them.
-        assert!(barriers.clone().count() >= 4 + 2 + 1, "{target}");
+        const LEAST: usize = 4 + 2 + 1;
+        assert!(barriers.clone().count() >= LEAST, "{target}");
         for removal in barriers {
             assert!(removal.is_found(), "{target}: {removal}");
         }
