@@ -59,6 +59,7 @@ pub mod schedule;
 pub mod scratch;
 pub mod shared_access;
 pub mod tensor;
+pub mod turns;
 pub mod types;
 pub mod upcast;
 pub mod warp_parts;

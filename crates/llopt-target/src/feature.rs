@@ -188,6 +188,8 @@ features! {
     MfmaScaled = "v_mfma_scale", &[On(Cdna4)], "CDNA4 ISA, V_MFMA_SCALE_F32_32X32X64_F8F6F4";
     /// Matrix products in the WMMA form.
     Wmma = "v_wmma", &[On(Rdna3), On(Rdna4), On(Gfx1250)], "RDNA3 ISA, 7.9 Wave Matrix Multiply Accumulate";
+    /// The priority of a wave among those that share a SIMD unit; a barrier there counts arrivals of waves.
+    WavePriority = "s_setprio", &[Everywhere(Amdgpu)], "CDNA3 ISA, S_SETPRIO, S_BARRIER";
     /// Dot products of packed small elements with accumulation.
     DotAccumulate = "v_dot", &[Everywhere(Amdgpu)], "CDNA3 ISA, V_DOT2_F32_F16";
     /// Hardware tanh.

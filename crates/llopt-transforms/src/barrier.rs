@@ -10,6 +10,8 @@
 //! one since these bytes were last used, the op is marked ([`CLUSTER_HAS_MET`]) and needs none. After an op that reads
 //! the memory of other blocks, the wait for the other readers is deferred (`late_waits`).
 //!
+//! Where halves of a block take turns, one barrier between two accesses is not enough (`turns`).
+//!
 //! Requires offsets ([`crate::allocation`]): accesses conflict if their bytes overlap, whichever buffers they belong
 //! to.
 
@@ -19,6 +21,7 @@ mod node;
 pub mod placement;
 mod separation;
 mod slots;
+mod turns;
 
 use std::collections::HashMap;
 
@@ -56,6 +59,8 @@ pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Comp
     for function in symbols.callees_first()? {
         let buffers = FunctionBuffers::of(function, plans, &frames)?;
         let (mut graph, points) = accesses::graph(&buffers)?;
+        let in_turns = turns::nodes(&graph, &buffers.program.points, &points)?;
+        turns::settle(&mut graph, &in_turns);
         // Nothing is written when a program enters a kernel; other functions begin where they are called.
         let is_kernel = function
             .attr("sym_visibility")
@@ -78,9 +83,12 @@ pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Comp
         // A barrier at the same place comes after the fence.
         for node in graph.barriers() {
             let before = buffers.program.points[points[node]].operation;
+            let count = if in_turns[node] { 2 } else { 1 };
             if let Some(block) = before.parent_block() {
-                block.insert_operation_before(before, LocalBarrierOp::build(before.loc()));
-                inserted += 1;
+                for _ in 0..count {
+                    block.insert_operation_before(before, LocalBarrierOp::build(before.loc()));
+                    inserted += 1;
+                }
             }
         }
         late_waits::defer(&buffers);

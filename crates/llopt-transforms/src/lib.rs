@@ -75,6 +75,7 @@ pub static PASSES: &[&PassSpec] = &[
     &pipelining::stages::SCHEDULE,
     &pipelining::PIPELINE,
     &pipelining::prefetch::PREFETCH,
+    &pipelining::TAKE_TURNS,
     &scaled_dot::REWRITE,
     &split_k::SPLIT,
     &products::COMPLETE,

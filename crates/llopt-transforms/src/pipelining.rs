@@ -42,6 +42,9 @@
 //!
 //! Loads in branches stand before them, with the condition as a mask (`branches`).
 //!
+//! On targets where several waves share a matrix unit, the halves of a block can take turns in a pipelined loop
+//! (`ping_pong`); that is a pass of its own.
+//!
 //! Loads of loops without products are one iteration ahead, in registers (`streams`).
 //!
 //! # Loops that stay as they are
@@ -80,6 +83,7 @@ mod loads;
 mod order;
 mod overlap;
 mod partitions;
+mod ping_pong;
 pub mod prefetch;
 mod price;
 mod rewrite;
@@ -106,6 +110,9 @@ use crate::loops::unroll::STAGES;
 use crate::loops::view::For;
 use crate::products::is_product;
 pub use account::{LoopAccount, Pipelined, PlacedUnit, Producer};
+pub use ping_pong::{
+    DIALECTS as TURN_DIALECTS, Request as TurnRequest, TAKE_TURNS, Turns, TurnsAccount, take_turns,
+};
 pub use warps::choose as choose_warps;
 
 pub(crate) use account::place;

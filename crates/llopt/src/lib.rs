@@ -38,6 +38,7 @@ mod module;
 mod options;
 mod parameter;
 mod persistent_program;
+mod ping_pong;
 pub mod pipeline;
 mod prove;
 mod reference;
@@ -69,6 +70,7 @@ pub use metadata::{ArgumentDescriptor, Metadata, Resources, TargetMetadata, Tens
 pub use options::Options;
 pub use parameter::{Format, Parameter, Pointee, parameters};
 pub use persistent_program::{NoSuchPersistence, Persistent, PersistentProgram};
+pub use ping_pong::{NoSuchPingPong, PingPong, TakenTurns};
 pub use prove::{
     Obligation, OrderRemoval, Proof, Subject, Verdict, prove, prove_order, prove_removals,
 };

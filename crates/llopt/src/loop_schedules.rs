@@ -1,11 +1,11 @@
 //! The schedules of a kernel's loops with products, as they pass through the pipeline.
 
-use llopt_transforms::pipelining::{self, LoopAccount};
+use llopt_transforms::pipelining::{self, LoopAccount, TurnsAccount};
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
 use crate::explain::{Alternative, Prediction};
-use crate::kept_accounts;
+use crate::{TakenTurns, kept_accounts};
 
 /// The attribute of the module that contains them.
 const ATTRIBUTE: &str = "llopt.loop_schedules";
@@ -74,6 +74,10 @@ pub struct Stages {
     pub not_ahead: Option<String>,
     /// The warps that issue the copies, if they do nothing else.
     pub producer: Option<Producer>,
+    /// The turns that the halves of a block take; `None` if all warps are in step.
+    pub turns: Option<TakenTurns>,
+    /// The reason if they take none, where the target allows it.
+    pub not_in_turns: Option<String>,
 }
 
 /// An operation of a schedule.
@@ -157,6 +161,8 @@ impl From<LoopAccount> for LoopSchedule {
                     loops: producer.loops,
                     registers: producer.registers,
                 }),
+                turns: None,
+                not_in_turns: None,
             }),
             predicted: None,
             reason,
@@ -167,6 +173,27 @@ impl From<LoopAccount> for LoopSchedule {
                 .collect(),
         }
     }
+}
+
+/// Adds to the schedules of a module in which loops the halves of blocks take turns.
+pub(crate) fn add_turns(accounts: Vec<TurnsAccount>, module: OperationRef<'_, '_>) {
+    let mut schedules = take(module);
+    for account in accounts {
+        let of_loop = schedules
+            .iter_mut()
+            .find(|schedule| schedule.location == account.location);
+        let Some(stages) = of_loop.and_then(|schedule| schedule.pipeline.as_mut()) else {
+            continue;
+        };
+        match account.outcome {
+            Ok(turns) => {
+                stages.turns = Some(turns.into());
+                stages.unrolled = 1;
+            }
+            Err(reason) => stages.not_in_turns = Some(reason),
+        }
+    }
+    write(&schedules, module);
 }
 
 /// Writes them to an attribute of the module.

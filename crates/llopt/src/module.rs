@@ -119,6 +119,27 @@ pub(crate) fn pipeline_loops(
     Ok(())
 }
 
+/// Lets the halves of blocks take turns in pipelined loops of products.
+pub(crate) fn take_turns(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    let Some(request) = options.block_pingpong.request() else {
+        return Ok(());
+    };
+    for dialect in pipelining::TURN_DIALECTS {
+        context.get_or_load_dialect(dialect);
+    }
+    let plans = Plans::new(options.target);
+    let operation = module.as_operation();
+    let accounts = pipelining::take_turns(operation, request, &plans);
+    if options.keep_decisions && !accounts.is_empty() {
+        loop_schedules::add_turns(accounts, operation);
+    }
+    Ok(())
+}
+
 /// Lets the blocks of a cluster share the iterations of loops of products.
 ///
 /// # Errors

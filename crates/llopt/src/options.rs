@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use llopt_codegen::options::CodegenOptions;
 use llopt_target::Target;
 
-use crate::{ArtifactKind, Budget, ConversionRequest, GatherRequest, Persistent, TensorCopies};
+use crate::{
+    ArtifactKind, Budget, ConversionRequest, GatherRequest, Persistent, PingPong, TensorCopies,
+};
 
 /// The options of a compilation. All except the target have the defaults of Triton's own compiler.
 #[derive(Clone, Debug)]
@@ -70,6 +72,8 @@ pub struct Options {
     /// Whether the launcher starts no more blocks of a kernel than are resident, and each computes several programs
     /// where that is faster; the [metadata](crate::Metadata::program_extents) say what it passes.
     pub persistent: Persistent,
+    /// Whether the halves of a block take turns in loops of products, in kernels without layouts (AMD).
+    pub block_pingpong: PingPong,
     /// The plan for gathers, instead of the cheapest one; a gather for which it is not possible is an error.
     pub gather_plan: Option<GatherRequest>,
     /// Whether layouts are checked after each pass that changes some; by default only if llopt itself was built with
@@ -138,6 +142,7 @@ impl Options {
             gather_plan: None,
             tensor_copies: TensorCopies::Off,
             persistent: Persistent::Off,
+            block_pingpong: PingPong::Auto,
             verify_layouts: cfg!(debug_assertions),
             budget: Budget::default(),
             keep_decisions: false,

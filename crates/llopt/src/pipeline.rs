@@ -29,7 +29,7 @@ use llopt_transforms::{
 use melior::Context;
 use melior::ir::Module;
 
-use crate::{Error, Options, Persistent, TensorCopies, Timings, module};
+use crate::{Error, Options, Persistent, PingPong, TensorCopies, Timings, module};
 
 /// A part of the pipeline that is entered or left as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +141,8 @@ enum Condition {
     TensorCopies,
     /// Blocks may compute several programs.
     Persistent,
+    /// Halves of blocks may take turns.
+    PingPong,
 }
 
 impl Condition {
@@ -152,6 +154,7 @@ impl Condition {
             Self::VerifiesLayouts => options.verify_layouts,
             Self::TensorCopies => options.tensor_copies != TensorCopies::Off,
             Self::Persistent => options.persistent != Persistent::Off,
+            Self::PingPong => options.block_pingpong != PingPong::Off,
         }
     }
 
@@ -163,6 +166,7 @@ impl Condition {
             Self::VerifiesLayouts => "`verify_layouts`".to_owned(),
             Self::TensorCopies => "`tensor_copies`".to_owned(),
             Self::Persistent => "`persistent`".to_owned(),
+            Self::PingPong => "`block_pingpong`".to_owned(),
         }
     }
 }
@@ -420,6 +424,18 @@ const STEPS: &[Step] = {
             .when(&[Condition::Has(Feature::BufferOps)])
             .requires(&[P::Layouts]),
         Step::new(Tiles, "buffers", CSE).when(&[Condition::Has(Feature::BufferOps)]),
+        // Pipelining has placed the buffers; the body is cut before it is unrolled.
+        Step::new(
+            Tiles,
+            "turns",
+            Work::Call(
+                pipelining::TAKE_TURNS.argument,
+                pipelining::TAKE_TURNS.description,
+                module::take_turns,
+            ),
+        )
+        .when(&[Condition::Has(Feature::WavePriority), Condition::PingPong])
+        .requires(&[P::Structured, P::Layouts]),
         // What pipelining asks for, after offsets have taken the place of pointers in loops.
         Step::new(Tiles, "unrolling", Work::Pass(&loops::UNROLL)).requires(&[P::Structured]),
         Step::new(

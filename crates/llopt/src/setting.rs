@@ -9,7 +9,7 @@ use std::str::FromStr;
 use llopt_target::Target;
 use llopt_transforms::split_k;
 
-use crate::{Options, Persistent, TensorCopies, VERSION};
+use crate::{Options, Persistent, PingPong, TensorCopies, VERSION};
 
 /// An option that has a name.
 pub struct Setting {
@@ -54,6 +54,14 @@ pub const SETTINGS: &[Setting] = &[
         expected: "true or false",
         set: |options, text| parse(text, &mut options.flush_denormals),
         get: |options| options.flush_denormals.to_string(),
+    },
+    Setting {
+        name: "block_pingpong",
+        help: "whether halves of a block take turns in loops of products (AMD): never, where the model predicts a gain, or \
+               wherever possible; auto by default",
+        expected: PingPong::EXPECTED,
+        set: |options, text| parse(text, &mut options.block_pingpong),
+        get: |options| options.block_pingpong.to_string(),
     },
     Setting {
         name: "check_indices",
@@ -449,6 +457,7 @@ mod tests {
             gather_plan: _,
             tensor_copies: _,
             persistent: _,
+            block_pingpong: _,
             budget:
                 Budget {
                     values: _,
@@ -458,7 +467,7 @@ mod tests {
                 },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 31);
+        assert_eq!(SETTINGS.len(), 32);
     }
 
     #[test]

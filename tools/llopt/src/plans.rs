@@ -1,7 +1,7 @@
 //! Options that request kinds of plans and of accesses, for all commands that generate code.
 
 use clap::Args;
-use llopt::{ConversionRequest, GatherRequest, Options, Persistent, TensorCopies};
+use llopt::{ConversionRequest, GatherRequest, Options, Persistent, PingPong, TensorCopies};
 
 /// The requested kinds of plans and of accesses.
 #[derive(Args, Clone, Copy, Debug)]
@@ -24,6 +24,11 @@ pub struct Plans {
     /// resident: off, propose (the metadata say where) or on
     #[arg(long, value_name = "WHETHER", default_value = "off")]
     persistent: Persistent,
+
+    /// Whether the halves of a block take turns in loops of products, one multiplying while the other accesses memory
+    /// (AMD): off, auto (where the model predicts a gain) or on (wherever possible)
+    #[arg(long, value_name = "WHETHER", default_value = "auto")]
+    block_pingpong: PingPong,
 }
 
 impl Plans {
@@ -33,5 +38,6 @@ impl Plans {
         options.gather_plan = self.gather_plan;
         options.tensor_copies = self.tensor_copies;
         options.persistent = self.persistent;
+        options.block_pingpong = self.block_pingpong;
     }
 }

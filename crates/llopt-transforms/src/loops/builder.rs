@@ -151,7 +151,7 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         self.compare(predicate, x, y)
     }
 
-    fn compare(
+    pub(crate) fn compare(
         &mut self,
         predicate: CmpIPredicate,
         x: Value<'c, 'a>,

@@ -377,6 +377,8 @@ mod tests {
             unrolled: 1,
             product_ahead: None,
             not_ahead: None,
+            turns: None,
+            not_in_turns: None,
             producer: None,
         }
     }

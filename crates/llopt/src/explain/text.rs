@@ -204,6 +204,11 @@ impl fmt::Display for LoopSchedule {
                 if let Some(reason) = &of.not_ahead {
                     writeln!(f, "  ahead      no product: {reason}")?;
                 }
+                match (&of.turns, &of.not_in_turns) {
+                    (Some(turns), _) => write!(f, "{turns}")?,
+                    (None, Some(reason)) => writeln!(f, "  turns      none: {reason}")?,
+                    (None, None) => {}
+                }
                 if let Some(producer) = &of.producer {
                     let Producer { warps, loops, .. } = producer;
                     write!(

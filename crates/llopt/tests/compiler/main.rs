@@ -18,6 +18,7 @@ mod layout_programs;
 mod loops;
 mod narrow_codes;
 mod order;
+mod ping_pong;
 mod prefetched_factors;
 mod products_in_branches;
 mod removals;

@@ -28,8 +28,13 @@ use crate::walk::function::{FunctionLowering, Lowered};
 fn factor<'ctx>(e: &Emitter<'ctx>, code: V<'ctx>, excludes_nan: bool) -> V<'ctx> {
     let wide = e.zext(code, e.int(32).into());
     let is = |code: i64| e.icmp(IntPredicate::EQ, wide, e.i32(code));
-    // 2^-127 is a denormal number, and 255 would be infinite.
-    let power = e.select(is(0), e.i32(0x0040_0000), e.shl(wide, e.i32(23)));
+    // The bits of 2^-127, a denormal number, are less than those of all other powers; 255 would be infinite.
+    let normal = e.shl(wide, e.i32(23));
+    let power = e.intrinsic(
+        "llvm.umax",
+        &[normal.get_type()],
+        &[normal, e.i32(0x0040_0000)],
+    );
     let power = if excludes_nan {
         power
     } else {
