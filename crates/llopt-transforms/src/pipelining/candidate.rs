@@ -153,7 +153,8 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             && fit_beside(self.of, both + ADDRESSES, self.warps, plans)
     }
 
-    /// Pipelines the loop, in as many stages as are wanted if they fit.
+    /// Pipelines the loop, in as many stages as are wanted if they fit. `is_filled_once` says that no block starts on a
+    /// multiprocessor after another one.
     ///
     /// # Errors
     /// Why not.
@@ -161,6 +162,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         self,
         wanted: u32,
         scheduled: &Scheduled,
+        is_filled_once: bool,
         facts: &AxisAnalysis,
         plans: &Plans,
     ) -> Result<Pipelined, String> {
@@ -174,7 +176,10 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         let rings = depth::Rings {
             asked: wanted,
             needed: scheduled.stages,
-            loaded: scheduled.loaded_stages,
+            loaded: match is_filled_once {
+                true => scheduled.loaded_stages,
+                false => scheduled.stages,
+            },
             fit: room / per_slot.max(1),
             runs_on: !self.running.is_empty(),
             copies: self.loads.iter().any(Load::is_copied),
