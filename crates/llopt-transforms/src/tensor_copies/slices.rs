@@ -187,15 +187,16 @@ fn slice<'c: 'a, 'a>(
 /// The product of a loop, if the loop computes nothing but the sum of it, of these tiles as they are loaded.
 fn product_alone<'c: 'a, 'a>(of: For<'c, 'a>, [a, b]: [&Tile<'c, 'a>; 2]) -> Option<()> {
     let operations = of.operations();
-    let mut products = operations.iter().filter(|operation| is_product(**operation));
+    let mut products = operations
+        .iter()
+        .filter(|operation| is_product(**operation));
     let (product, None) = (products.next()?, products.next()) else {
         return None;
     };
     let dot = DotOp::of(*product)?;
     let loads = |factor: Value<'c, 'a>, tile: &Tile<'c, 'a>| {
-        LoadOp::defining(factor).is_some_and(|load| {
-            load.operation() == tile.access && load.result().has_one_use()
-        })
+        LoadOp::defining(factor)
+            .is_some_and(|load| load.operation() == tile.access && load.result().has_one_use())
     };
     let carried = of.carried();
     let index = carried.iter().position(|carried| *carried == dot.c())?;

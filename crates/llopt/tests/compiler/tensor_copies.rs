@@ -492,10 +492,7 @@ fn deep_tiles_in_slices_leave_what_whole_ones_leave() -> Result<()> {
             // The number of the loop is the first term of the iteration.
             text = text
                 .replace("%c0 to %n step %c1", "%c0 to %K step %c128")
-                .replace(
-                    "%done = arith.muli %i, %c128",
-                    "%done = arith.addi %i, %c0",
-                );
+                .replace("%done = arith.muli %i, %c128", "%done = arith.addi %i, %c0");
         }
         let source = Source::new("product.ttir", text.as_str());
         let engine = compiled(&source, |options| {
@@ -504,7 +501,10 @@ fn deep_tiles_in_slices_leave_what_whole_ones_leave() -> Result<()> {
             options.split_k = blocks;
         })?;
         let factor = &engine.compilation.metadata.argument_tensors[0];
-        ensure!(factor.encoding.block_size == [64, 64], "the tiles are whole");
+        ensure!(
+            factor.encoding.block_size == [64, 64],
+            "the tiles are whole"
+        );
         for _ in 0..4 {
             let mut of = large_sizes(&mut numbers, form);
             // Some end within a slice, some before the last slice of a step.
