@@ -6,12 +6,14 @@
 // RUN: llopt compile %s --target cuda:90 | FileCheck %s --check-prefix=PTX
 
 // The first loop loads by pointers, which takes more threads than a warp has. The second one copies whole blocks, for
-// all iterations of the loop around it.
-// CHECK: Loop ({{.*}}:66:14) is pipelined in 4 stages (3 are asked for, and more cost nothing)
+// all iterations of the loop around it. Its ring is filled once, and memory limits it: it has the stages that hide the
+// latency while requests wait in queues.
+// CHECK: Loop ({{.*}}:68:14) is pipelined in 4 stages (3 are asked for, and more cost nothing)
 // CHECK: partitions none, though the program asks for them: a factor is loaded by pointers, by many threads
-// CHECK: Loop ({{.*}}:76:14) is pipelined in 5 stages (3 are asked for, and more cost nothing): 2 copies
+// CHECK: Loop ({{.*}}:78:14) is pipelined in 12 stages (3 are asked for, and more cost nothing): 2 copies
+// CHECK: 5 stages hide the latency of its loads, 12 while all multiprocessors load
 // CHECK: partitions 1 warp issues the copies of 2 loops; registers are the same for all
-// CHECK: Loop ({{.*}}:74:5) is not pipelined: a loop in it is divided among partitions.
+// CHECK: Loop ({{.*}}:76:5) is not pipelined: a loop in it is divided among partitions.
 // JSON: "producer": {
 // JSON-NEXT: "warps": 1,
 // JSON-NEXT: "loops": 2,

@@ -266,7 +266,9 @@ fn pipeline_loop<'c: 'a, 'a>(
     };
     account.undivided = is_asked.then(|| reason.clone());
     let ahead = ahead::Chain::of(of).is_ok().then_some(Err(reason));
-    let pipelined = candidate.in_stages(wanted, &scheduled, &facts, plans)?;
+    // Launches of more programs than multiprocessors take the kernel whose blocks compute several.
+    let is_filled_once = module.attr(launch::PERSISTENT_PROPOSAL).is_some();
+    let pipelined = candidate.in_stages(wanted, &scheduled, is_filled_once, &facts, plans)?;
     Ok(Pipelined { ahead, ..pipelined })
 }
 

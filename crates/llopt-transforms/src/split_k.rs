@@ -59,7 +59,7 @@ use crate::pipelining::place;
 use crate::products::is_product;
 use carried::Carried;
 pub use count::Count;
-use memory::does_more_than_read;
+pub(crate) use memory::does_more_than_read;
 use part::{Parts, sum_of_blocks};
 
 /// The most blocks that a cluster may have on every GPU that has clusters.

@@ -40,6 +40,11 @@
 //! A descriptor that the program makes before the loop costs it a microsecond. A launcher makes it once for the whole
 //! grid (`parameter`), which is possible if the tensor follows from the arguments of the kernel.
 //!
+//! # Deep tiles
+//!
+//! Where the stages that the program asks for do not fit into shared memory, the tiles are copied in slices along k, each in an
+//! iteration of its own (`slices`).
+//!
 //! # Alternative rejected
 //!
 //! Proving the conditions from assumptions of the program and from the ranges of its numbers: that matrices have less
@@ -50,6 +55,7 @@ mod exact;
 mod observed;
 mod parameter;
 mod reading;
+mod slices;
 mod storing;
 mod tile;
 mod version;
@@ -58,7 +64,7 @@ use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tt;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{LocationExt, OperationExt, ValueExt, Walk};
-use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
 use melior::ir::{OperationRef, Value};
 
 use crate::axis::AxisAnalysis;
@@ -67,6 +73,8 @@ use crate::pipelining::stores;
 use crate::products::{is_product, operands, source_of};
 use observed::Beyond;
 use reading::Reading;
+pub use slices::Room;
+use slices::Slices;
 use tile::Tile;
 use version::Version;
 
@@ -74,6 +82,20 @@ use version::Version;
 pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["tt", "arith", "scf"],
+    options: &[
+        PassOption {
+            name: "memory",
+            description: "bytes of shared memory for the tiles of all stages",
+            kind: OptionKind::Int,
+            default: "0",
+        },
+        PassOption {
+            name: "num-stages",
+            description: "stages of loops that do not say so themselves; deep tiles are divided if they do not fit",
+            kind: OptionKind::Int,
+            default: "0",
+        },
+    ],
     ..PassSpec::new(
         "tensor-copies",
         "load tiles through descriptors of tensors instead of pointers",
@@ -81,8 +103,14 @@ pub static REWRITE: PassSpec = PassSpec {
     )
 };
 
-fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
-    rewrite(module, Maker::Kernel);
+fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
+    let (memory, stages) = (run.integer("memory"), run.integer("num-stages"));
+    let none = |_| Complaint::new(format!("memory and num-stages are {memory} and {stages}"));
+    let room = Room {
+        bytes: u64::try_from(memory).map_err(none)?,
+        stages: u32::try_from(stages).map_err(none)?,
+    };
+    rewrite(module, Maker::Kernel, room);
     Ok(())
 }
 
@@ -113,12 +141,15 @@ pub struct Copied {
     pub stores: usize,
     /// Conditions that are evaluated before the loop.
     pub conditions: usize,
+    /// Slices in which each tile is copied, one in an iteration.
+    pub slices: u32,
     /// Whether the loop as it was runs only for sizes that hardly any program has.
     pub is_rare: bool,
 }
 
-/// Rewrites the loops of a module with products; answers an account of each that loads through pointers.
-pub fn rewrite(module: OperationRef<'_, '_>, maker: Maker) -> Vec<CopyAccount> {
+/// Rewrites the loops of a module with products, of which each has so much room; answers an account of each that loads
+/// through pointers.
+pub fn rewrite(module: OperationRef<'_, '_>, maker: Maker, room: Room) -> Vec<CopyAccount> {
     let mut functions = Vec::new();
     module.for_each_op(Walk::PreOrder, |operation| {
         if Control::of(operation) == Control::Function {
@@ -135,7 +166,7 @@ pub fn rewrite(module: OperationRef<'_, '_>, maker: Maker) -> Vec<CopyAccount> {
                 continue;
             }
             let location = place(of.operation());
-            let outcome = rewrite_loop(function, of, &loads, maker);
+            let outcome = rewrite_loop(function, of, &loads, maker, room);
             accounts.push(CopyAccount { location, outcome });
         }
     }
@@ -169,6 +200,7 @@ fn rewrite_loop<'c: 'a, 'a>(
     of: For<'c, 'a>,
     loads: &[tt::LoadOp<'c, 'a>],
     maker: Maker,
+    room: Room,
 ) -> Result<Copied, String> {
     let inner = of.operations();
     if inner.iter().any(|operation| is_loop(*operation)) {
@@ -206,6 +238,10 @@ fn rewrite_loop<'c: 'a, 'a>(
         Maker::Kernel => Vec::new(),
         Maker::Launcher => storing::tiles(function, of, &stored, &mut reading, &facts),
     };
+    let slices = Slices::of(of, &tiles, &mut reading, room);
+    if let Some(slices) = &slices {
+        tiles.clone_from(&slices.tiles);
+    }
     let conditions = reading.conditions.all().count();
     // A parameter is added after all else is known to be possible.
     let of_tile = tensors.iter().zip(&tiles);
@@ -222,6 +258,7 @@ fn rewrite_loop<'c: 'a, 'a>(
     Version {
         of,
         tiles: &tiles,
+        slices: slices.as_ref().map(|slices| slices.division),
         stores: &stores,
         parameters,
         reading: &reading,
@@ -232,6 +269,7 @@ fn rewrite_loop<'c: 'a, 'a>(
         loads: tiles.len(),
         stores: stores.len(),
         conditions,
+        slices: slices.map_or(1, |slices| slices.division.number),
         is_rare,
     })
 }

@@ -39,6 +39,8 @@ pub struct Stages {
     pub wanted: u32,
     /// Stages in which the latency of loads is hidden.
     pub needed: u32,
+    /// Stages in which it is hidden where memory limits the loop and all multiprocessors load; otherwise the same.
+    pub loaded: u32,
     /// Cycles per iteration.
     pub interval: u32,
     /// A lower bound on the cycles of any schedule.
@@ -140,6 +142,7 @@ impl From<LoopAccount> for LoopSchedule {
                 stages: pipelined.stages,
                 wanted: pipelined.wanted,
                 needed: pipelined.needed,
+                loaded: pipelined.loaded,
                 interval: pipelined.interval,
                 bound: pipelined.bound,
                 limit: pipelined.limit,

@@ -12,7 +12,7 @@ use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid, Unrelated};
 use llopt_transforms::persistent::{self, Block};
-use llopt_transforms::tensor_copies::{self as copies, Maker};
+use llopt_transforms::tensor_copies::{self as copies, Maker, Room};
 use llopt_transforms::{descriptor_blocks, pipelining, split_k};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
@@ -202,12 +202,25 @@ pub(crate) fn load_through_descriptors(
         context.get_or_load_dialect(dialect);
     }
     let operation = module.as_operation();
-    let accounts = copies::rewrite(operation, maker);
+    let room = Room {
+        bytes: options.target.shared_memory_limit().into(),
+        stages: stages_asked_for(options),
+    };
+    let accounts = copies::rewrite(operation, maker, room);
     if options.keep_decisions {
         let loops: Vec<CopiedLoop> = accounts.into_iter().map(CopiedLoop::from).collect();
         tensor_copies::write(&loops, operation);
     }
     Ok(())
+}
+
+/// The stages of loops that do not say so themselves.
+fn stages_asked_for(options: &Options) -> u32 {
+    match options.num_stages {
+        // The model will find how many it takes.
+        0 => Options::new(options.target).num_stages,
+        stages => stages,
+    }
 }
 
 /// Lets each block of a kernel compute several programs, where that is possible and faster.
@@ -229,11 +242,7 @@ pub(crate) fn loop_over_programs(
     let block = Block {
         target: options.target,
         warps: num_warps(module, options),
-        stages: match options.num_stages {
-            // The model will find how many it takes.
-            0 => Options::new(options.target).num_stages,
-            stages => stages,
-        },
+        stages: stages_asked_for(options),
     };
     let account = match options.persistent {
         Persistent::On => persistent::rewrite(operation, Some(block)),

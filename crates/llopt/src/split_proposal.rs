@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::contain::contained_within;
 use crate::loop_schedules::{self, LoopSchedule};
 use crate::shared_loops::{self, SharedLoop};
+use crate::tensor_copies::{self, CopiedLoop};
 use crate::{Error, Options, Source, Timings, compiler, input, session};
 
 /// The numbers of blocks among which a launch chooses.
@@ -72,7 +73,8 @@ pub fn propose_split(source: &Source, options: &Options) -> Result<Option<SplitP
         compiler::to_layouts(&context, &module, &options, &mut Timings::default())?;
         let shared = shared_loops::take(module.as_operation());
         let schedules = loop_schedules::take(module.as_operation());
-        Ok(proposal(&shared, &schedules, options.target))
+        let copied = tensor_copies::take(module.as_operation());
+        Ok(proposal(&shared, &schedules, &copied, options.target))
     })
 }
 
@@ -80,17 +82,24 @@ pub fn propose_split(source: &Source, options: &Options) -> Result<Option<SplitP
 fn proposal(
     shared: &[SharedLoop],
     schedules: &[LoopSchedule],
+    copied: &[CopiedLoop],
     target: Target,
 ) -> Option<SplitProposal> {
     let of = shared.iter().find(|of| of.reason.is_none())?;
     let schedule = schedules.iter().find(|one| one.location == of.location)?;
     let stages = schedule.pipeline.as_ref()?;
+    let slices = copied.iter().find(|one| one.location == of.location);
+    let slices = slices.map_or(1, |copied| copied.slices);
     // With too few stages, iterations wait for their loads.
     let interval = u64::from(stages.interval);
     let waiting = interval * u64::from(stages.needed) / u64::from(stages.stages.max(1));
     Some(SplitProposal {
         interval: interval.max(waiting),
-        iterations: of.iterations.clone(),
+        iterations: match slices {
+            1 => of.iterations.clone(),
+            // The interval is that of a slice.
+            slices => format!("{} {slices} *", of.iterations),
+        },
         sum_bytes: of.sum_bytes,
         is_divided: of.divided.is_some(),
         wavefronts: wavefronts(target),

@@ -68,6 +68,8 @@ pub struct CopiedLoop {
     pub stores: usize,
     /// Conditions on scalars under which the loop with copies runs.
     pub conditions: usize,
+    /// Slices along k in which each tile is copied, one in an iteration.
+    pub slices: u32,
     /// Whether the loop without copies is left for sizes that hardly any program has, and is not pipelined.
     pub is_rare: bool,
     /// The reason why it still loads through pointers.
@@ -82,6 +84,7 @@ impl From<CopyAccount> for CopiedLoop {
             loads: copied.map_or(0, |copied| copied.loads),
             stores: copied.map_or(0, |copied| copied.stores),
             conditions: copied.map_or(0, |copied| copied.conditions),
+            slices: copied.map_or(1, |copied| copied.slices),
             is_rare: copied.is_some_and(|copied| copied.is_rare),
             reason: account.outcome.err(),
         }

@@ -39,6 +39,8 @@ pub struct Pipelined {
     pub wanted: u32,
     /// The number of stages that hides the latencies.
     pub needed: u32,
+    /// The number that hides them where memory limits the loop and all multiprocessors load; otherwise the same.
+    pub loaded: u32,
     /// Cycles from one iteration to the next, if there were no other limits.
     pub interval: u32,
     /// A lower bound of the interval in cycles.
@@ -82,6 +84,7 @@ impl Pipelined {
             stages: 1,
             wanted,
             needed: scheduled.stages,
+            loaded: scheduled.loaded_stages,
             interval: schedule.interval,
             bound: schedule.bound.interval,
             limit: schedule.bound.pipe.map(|pipe| pipe.to_string()),

@@ -178,7 +178,8 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             && fit_beside(self.of, both + ADDRESSES, self.warps, plans)
     }
 
-    /// Pipelines the loop, in as many stages as are wanted if they fit.
+    /// Pipelines the loop, in as many stages as are wanted if they fit. `is_filled_once` says that no block starts on a
+    /// multiprocessor after another one.
     ///
     /// # Errors
     /// Why not.
@@ -186,6 +187,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         self,
         wanted: u32,
         scheduled: &Scheduled,
+        is_filled_once: bool,
         facts: &AxisAnalysis,
         plans: &Plans,
     ) -> Result<Pipelined, String> {
@@ -199,10 +201,14 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         let rings = depth::Rings {
             asked: wanted,
             needed: scheduled.stages,
+            loaded: match is_filled_once {
+                true => scheduled.loaded_stages,
+                false => scheduled.stages,
+            },
             fit: room / per_slot.max(1),
             runs_on: !self.running.is_empty(),
             copies: self.loads.iter().any(Load::is_copied),
-            loaded: self.loaded(plans),
+            through_registers: self.through_registers(plans),
             by_memory: scheduled.is_bound_by_memory(),
             warps: self.warps,
             spills: wanted_registers > registers,
@@ -265,7 +271,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
 
     /// The registers of loads that may be outstanding for more than an iteration: all go through registers, no product is
     /// still running when they are stored, and no assembler orders instructions by itself.
-    fn loaded(&self, plans: &Plans) -> Option<depth::Loaded> {
+    fn through_registers(&self, plans: &Plans) -> Option<depth::Loaded> {
         let is_stored = self.running.is_empty() && !self.overlaps;
         let through_registers = !self.loads.iter().any(Load::is_copied);
         let is_in_order = plans.target().llvm_allocates_registers();

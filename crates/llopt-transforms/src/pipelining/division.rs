@@ -83,7 +83,11 @@ impl Block {
                 target.resident_blocks(threads, each.min(registers), others + slots * per_slot)
             }
         };
-        let most = fit.min(u64::from(scheduled.stages)).max(least);
+        let hiding = match is_persistent {
+            true => scheduled.loaded_stages,
+            false => scheduled.stages,
+        };
+        let most = fit.min(u64::from(hiding)).max(least);
         let mut enough = (least..=most).rev();
         let slots = enough.find(|&slots| resident(slots) == resident(least));
         Self {

@@ -34,6 +34,9 @@ const LATENCY: u32 = 4;
 pub(super) struct Scheduled {
     pub(super) schedule: Schedule,
     pub(super) stages: u32,
+    /// The number with which they hide it where memory limits the interval and all multiprocessors load at this rate;
+    /// otherwise the same.
+    pub(super) loaded_stages: u32,
     /// The units that keep a pipe busy.
     pub(super) units: Vec<Unit>,
     /// The start of each of them.
@@ -132,12 +135,17 @@ pub(super) fn schedule<'c: 'a, 'a>(
     let busy = Pipe::ALL.map(|pipe| (pipe, graph.busy(pipe)));
     let busy = busy.into_iter().filter(|(_, cycles)| *cycles > 0).collect();
     let schedule = graph.schedule();
-    let stages = loads.iter().filter_map(|load| {
+    let ahead = loads.iter().filter_map(|load| {
         let (from, to) = (number(load.operation())?, number(load.reader)?);
-        let ahead = schedule.starts[to].saturating_sub(schedule.starts[from]);
-        Some(1 + ahead.div_ceil(schedule.interval.max(1)))
+        Some(schedule.starts[to].saturating_sub(schedule.starts[from]))
     });
-    let stages = stages.max().unwrap_or(1);
+    let ahead = ahead.max().unwrap_or(0);
+    let stages_of = |ahead: u32| 1 + ahead.div_ceil(schedule.interval.max(1));
+    let queued = match schedule.bound.pipe {
+        Some(Pipe::Global) => memory.loaded_latency.saturating_sub(memory.latency),
+        _ => 0,
+    };
+    let (stages, loaded_stages) = (stages_of(ahead), stages_of(ahead + queued));
     let line = u64::from(memory.line_bytes);
     // What goes through registers also goes through the first-level cache, which keeps lines for later iterations.
     let lines = loads.iter().map(|load| {
@@ -149,6 +157,7 @@ pub(super) fn schedule<'c: 'a, 'a>(
     Scheduled {
         schedule,
         stages,
+        loaded_stages,
         units,
         starts,
         busy,

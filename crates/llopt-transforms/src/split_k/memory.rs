@@ -6,7 +6,7 @@ use llopt_mlir::ir::OperationExt;
 use melior::ir::OperationRef;
 
 /// Whether an operation may do more to memory than read it. A promise does nothing, though it must not be moved.
-pub(super) fn does_more_than_read(operation: OperationRef<'_, '_>) -> bool {
+pub(crate) fn does_more_than_read(operation: OperationRef<'_, '_>) -> bool {
     if AssumeOp::of(operation).is_some() {
         return false;
     }

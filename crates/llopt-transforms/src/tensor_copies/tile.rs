@@ -44,6 +44,7 @@ pub(super) struct Dim {
 }
 
 /// A load or a store whose elements are a tile of a tensor.
+#[derive(Clone)]
 pub(super) struct Tile<'c, 'a> {
     pub(super) access: OperationRef<'c, 'a>,
     /// The type of what is loaded or stored.

@@ -10,6 +10,7 @@ use melior::ir::{Operation, OperationRef, Type, Value, ValueLike};
 
 use super::exact::{Exact, Variable};
 use super::reading::Reading;
+use super::slices::Division;
 use super::tile::Tile;
 use crate::loops::builder::{Arithmetic, IN_CONTEXT};
 use crate::loops::carried;
@@ -22,6 +23,8 @@ use crate::loops::view::{For, If};
 pub(super) struct Version<'r, 'c, 'a> {
     pub(super) of: For<'c, 'a>,
     pub(super) tiles: &'r [Tile<'c, 'a>],
+    /// How its tiles became slices, if they did.
+    pub(super) slices: Option<Division>,
     /// The stores after the loop that are to become copies, and the descriptor of each.
     pub(super) stores: &'r [(Tile<'c, 'a>, Value<'c, 'a>)],
     pub(super) reading: &'r Reading<'c, 'a>,
@@ -123,6 +126,7 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
         Writer {
             of: self.of,
             tiles: self.tiles,
+            slices: self.slices,
             parameters: &self.parameters,
             reading: self.reading,
             rewriter,
@@ -164,6 +168,7 @@ fn loads_of<'c: 'a, 'a>(of: OperationRef<'c, 'a>) -> Vec<tt::LoadOp<'c, 'a>> {
 struct Writer<'r, 'c, 'a> {
     of: For<'c, 'a>,
     tiles: &'r [Tile<'c, 'a>],
+    slices: Option<Division>,
     parameters: &'r [Option<Value<'c, 'a>>],
     reading: &'r Reading<'c, 'a>,
     rewriter: &'r mut Rewriter<'c, 'a>,
@@ -298,10 +303,13 @@ impl<'c: 'a, 'a> Writer<'_, 'c, 'a> {
                 dims.map(|dim| self.polynomial(&dim.start, 32)).collect()
             })
             .collect();
-        let lower = self.of.lower();
+        let [lower, upper, step] = self.bounds();
         let copy = Mapping::new().copy(self.rewriter, old);
         let (before, after) = (loads_of(old), loads_of(copy));
         let of = For::of(copy).expect("it is a copy of a loop");
+        for (index, bound) in [lower, upper, step].into_iter().enumerate() {
+            of.set_bound(index, bound);
+        }
         for ((tile, starts), (_, descriptor)) in tiles.iter().zip(starts).zip(made) {
             let Some(place) = before
                 .iter()
@@ -313,6 +321,22 @@ impl<'c: 'a, 'a> Writer<'_, 'c, 'a> {
         }
         self.rewriter.set_after(copy);
         copy
+    }
+
+    /// The lower bound, the upper bound and the step of the loop with copies.
+    fn bounds(&mut self) -> [Value<'c, 'a>; 3] {
+        let (lower, upper, step) = (self.of.lower(), self.of.upper(), self.of.step());
+        let Some(Division { number, step: own }) = self.slices else {
+            return [lower, upper, step];
+        };
+        let r#type = lower.r#type();
+        let mut arithmetic = self.arithmetic();
+        if let Some(own) = own {
+            return [lower, upper, arithmetic.constant(r#type, own)];
+        }
+        let number = arithmetic.constant(r#type, number.into());
+        let [lower, upper] = [lower, upper].map(|bound| arithmetic.multiply(bound, number));
+        [lower, upper, step]
     }
 
     /// Makes the descriptor of a tile's tensor.
@@ -379,7 +403,7 @@ impl<'c: 'a, 'a> Writer<'_, 'c, 'a> {
             let order: Option<Vec<i32>> =
                 (0..rank).map(|dim| place(dim)?.try_into().ok()).collect();
             let order = order.expect("an order has all dimensions");
-            let result = load.result().r#type();
+            let result = tile.tensor.r#type();
             loaded = self.put(tt::TransOp::build(location, result, loaded, &order));
         }
         load.result().replace_all_uses(loaded);

@@ -361,6 +361,7 @@ mod tests {
             stages,
             wanted: stages,
             needed: stages,
+            loaded: stages,
             interval: 0,
             bound: 0,
             limit: None,

@@ -121,6 +121,9 @@ impl fmt::Display for CopiedLoop {
         if self.stores > 0 {
             write!(f, " and {} stores", self.stores)?;
         }
+        if self.slices > 1 {
+            write!(f, ", in {} slices along k", self.slices)?;
+        }
         writeln!(f, ", under {} conditions; {otherwise}.", self.conditions)
     }
 }
@@ -184,7 +187,7 @@ impl fmt::Display for LoopSchedule {
                     )?;
                 }
                 let limit = of.limit.as_deref();
-                writeln!(
+                write!(
                     f,
                     "  interval   {} cycles, at least {} for {}; {} stages hide the latency of its loads",
                     of.interval,
@@ -192,6 +195,10 @@ impl fmt::Display for LoopSchedule {
                     limit.unwrap_or("results that the next iteration needs"),
                     of.needed
                 )?;
+                if of.loaded > of.needed {
+                    write!(f, ", {} while all multiprocessors load", of.loaded)?;
+                }
+                writeln!(f)?;
                 if let Some(predicted) = &self.predicted {
                     write!(f, "{predicted}")?;
                 }

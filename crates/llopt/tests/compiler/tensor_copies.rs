@@ -172,6 +172,22 @@ fn work(edge: Edge, form: Form) -> String {
 /// The same kernel in tiles of 128 by 256, 64 terms in each step, which leave no room for a second block, and whose
 /// stores can be copies.
 fn large(kernel: &str) -> String {
+    in_tiles(
+        kernel,
+        [("64", "128"), ("32", "256"), ("16", "64"), ("15", "63")],
+    )
+}
+
+/// The same in tiles of 64 by 256, 128 terms in each step: there is room for the factors of two iterations.
+fn deep(kernel: &str) -> String {
+    in_tiles(
+        kernel,
+        [("64", "64"), ("32", "256"), ("16", "128"), ("15", "127")],
+    )
+}
+
+/// A kernel with other numbers in the place of those of its tiles.
+fn in_tiles(kernel: &str, numbers: [(&str, &str); 4]) -> String {
     // Types and promises keep their numbers.
     let kept = [
         "i32",
@@ -182,7 +198,6 @@ fn large(kernel: &str) -> String {
         "divisibility = 8",
     ];
     let marks = ["I-", "L-", "F-", "H-", "D-", "E-"];
-    let numbers = [("64", "128"), ("32", "256"), ("16", "64"), ("15", "63")];
     let mut text = kernel
         .replace(
             "%c: !tt.ptr<f32>,",
@@ -451,6 +466,52 @@ fn products_with_copies_are_those_of_the_kernel_as_it_is_written() -> Result<()>
     for edge in [Edge::Wrapped, Edge::First, Edge::Masked] {
         for form in [Form::Rows, Form::Columns] {
             agrees(edge, form)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn deep_tiles_in_slices_leave_what_whole_ones_leave() -> Result<()> {
+    let mut numbers = Numbers(6);
+    let cases = [
+        (Edge::Wrapped, Form::Rows, 1, false),
+        (Edge::Masked, Form::Columns, 1, true),
+        (Edge::Wrapped, Form::Columns, 2, false),
+    ];
+    for (edge, form, blocks, steps) in cases {
+        let mut text = deep(&kernel(edge, form));
+        if steps {
+            // The number of the loop is the first term of the iteration.
+            text = text
+                .replace("%c0 to %n step %c1", "%c0 to %K step %c128")
+                .replace("%done = arith.muli %i, %c128", "%done = arith.addi %i, %c0");
+        }
+        let source = Source::new("product.ttir", text.as_str());
+        let engine = compiled(&source, |options| {
+            options.num_warps = Some(4);
+            options.tensor_copies = TensorCopies::Launcher;
+            options.split_k = blocks;
+        })?;
+        let factor = &engine.compilation.metadata.argument_tensors[0];
+        ensure!(
+            factor.encoding.block_size == [64, 64],
+            "the tiles are whole"
+        );
+        for _ in 0..4 {
+            let mut of = large_sizes(&mut numbers, form);
+            // Some end within a slice, some before the last slice of a step.
+            of.k += 8 * numbers.below(40);
+            of.stride_a = of.k;
+            if form == Form::Columns {
+                of.stride_b = of.k;
+            }
+            let grid = [of.m.div_ceil(64) as u32, of.n.div_ceil(256) as u32, 1];
+            let mut launch = Launch::new(grid, 1, arguments(of, form));
+            run_reference(&source, &mut launch, Limits::default())?;
+            let about = || format!("{edge:?} {form:?} {of:?}");
+            let left = engine.run(grid, arguments(of, form)).with_context(about)?;
+            ensure!(left == launch.arguments[2], "{} differs", about());
         }
     }
     Ok(())
