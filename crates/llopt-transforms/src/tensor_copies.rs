@@ -54,6 +54,8 @@ mod storing;
 mod tile;
 mod version;
 
+use std::rc::Rc;
+
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tt;
 use llopt_mlir::diagnostic::Complaint;
@@ -64,7 +66,7 @@ use melior::ir::{OperationRef, Value};
 use crate::axis::AxisAnalysis;
 use crate::loops::view::{For, is_loop};
 use crate::pipelining::stores;
-use crate::products::{is_product, operands, source_of};
+use crate::products::{is_product, operands, source_of, widened_source_of};
 use observed::Beyond;
 use reading::Reading;
 use tile::Tile;
@@ -82,8 +84,17 @@ pub static REWRITE: PassSpec = PassSpec {
 };
 
 fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
-    rewrite(module, Maker::Kernel);
+    rewrite(module, Maker::Kernel, Narrow::Loaded);
     Ok(())
+}
+
+/// How factors come that are loaded with fewer bits than they are multiplied with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Narrow {
+    /// By loads, whose layout in shared memory is free: that suits the threads that widen them.
+    Loaded,
+    /// By copies like the others where that is possible, so that a warp of its own can issue all copies.
+    Copied,
 }
 
 /// Who makes descriptors.
@@ -118,7 +129,7 @@ pub struct Copied {
 }
 
 /// Rewrites the loops of a module with products; answers an account of each that loads through pointers.
-pub fn rewrite(module: OperationRef<'_, '_>, maker: Maker) -> Vec<CopyAccount> {
+pub fn rewrite(module: OperationRef<'_, '_>, maker: Maker, narrow: Narrow) -> Vec<CopyAccount> {
     let mut functions = Vec::new();
     module.for_each_op(Walk::PreOrder, |operation| {
         if Control::of(operation) == Control::Function {
@@ -130,12 +141,17 @@ pub fn rewrite(module: OperationRef<'_, '_>, maker: Maker) -> Vec<CopyAccount> {
         let mut loops = Vec::new();
         function.for_each_op(Walk::PreOrder, |operation| loops.extend(For::of(operation)));
         for of in loops {
-            let loads = factors(of);
+            let loads = factors(of, source_of);
             if loads.is_empty() {
                 continue;
             }
+            let mut narrower = match narrow {
+                Narrow::Loaded => Vec::new(),
+                Narrow::Copied => factors(of, widened_source_of),
+            };
+            narrower.retain(|load| !loads.contains(load));
             let location = place(of.operation());
-            let outcome = rewrite_loop(function, of, &loads, maker);
+            let outcome = rewrite_loop(function, of, [&loads, &narrower], maker);
             accounts.push(CopyAccount { location, outcome });
         }
     }
@@ -150,13 +166,16 @@ fn place(operation: OperationRef<'_, '_>) -> String {
     }
 }
 
-/// The loads through pointers in the body of a loop that load the factors of its products.
-fn factors<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<tt::LoadOp<'c, 'a>> {
+/// The loads through pointers in the body of a loop that load the factors of its products, or their sources.
+fn factors<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    source: fn(Value<'c, 'a>) -> Value<'c, 'a>,
+) -> Vec<tt::LoadOp<'c, 'a>> {
     let mut loads: Vec<tt::LoadOp<'c, 'a>> = Vec::new();
     let products = of.operations().into_iter();
     for product in products.filter(|operation| is_product(*operation)) {
         for factor in operands(product) {
-            let load = tt::LoadOp::defining(source_of(factor));
+            let load = tt::LoadOp::defining(source(factor));
             let load = load.filter(|load| load.operation().parent_op() == Some(of.operation()));
             loads.extend(load.filter(|load| !loads.contains(load)));
         }
@@ -167,7 +186,7 @@ fn factors<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<tt::LoadOp<'c, 'a>> {
 fn rewrite_loop<'c: 'a, 'a>(
     function: OperationRef<'c, 'a>,
     of: For<'c, 'a>,
-    loads: &[tt::LoadOp<'c, 'a>],
+    [loads, narrower]: [&[tt::LoadOp<'c, 'a>]; 2],
     maker: Maker,
 ) -> Result<Copied, String> {
     let inner = of.operations();
@@ -185,11 +204,12 @@ fn rewrite_loop<'c: 'a, 'a>(
         around = operation.parent_op();
     }
     let stored = stores::stored_to(function)?;
-    let mut reading = Reading::new(of)?;
     // Rewriting another loop has changed the module.
-    let facts = AxisAnalysis::of(function);
+    let facts = Rc::new(AxisAnalysis::of(function));
+    let mut reading = Reading::new(of, Rc::clone(&facts))?;
     let (mut tiles, mut tensors) = (Vec::new(), Vec::new());
-    for &load in loads {
+    let all = loads.iter().map(|load| (*load, true));
+    for (load, is_factor) in all.chain(narrower.iter().map(|load| (*load, false))) {
         let tile = read(load, &mut reading, &facts, &stored).and_then(|tile| {
             let tensor = match maker {
                 Maker::Kernel => None,
@@ -198,8 +218,15 @@ fn rewrite_loop<'c: 'a, 'a>(
             tensors.push(tensor);
             Ok(tile)
         });
-        let place = place(load.operation());
-        tiles.push(tile.map_err(|reason| format!("the load at {place}: {reason}"))?);
+        match tile {
+            Ok(tile) => tiles.push(tile),
+            Err(reason) if is_factor => {
+                let place = place(load.operation());
+                return Err(format!("the load at {place}: {reason}"));
+            }
+            // It remains a load.
+            Err(_) => {}
+        }
     }
     let is_rare = require_whole(&tiles, &mut reading)?;
     let stored_tiles = match maker {

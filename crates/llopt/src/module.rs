@@ -12,7 +12,7 @@ use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid, Unrelated};
 use llopt_transforms::persistent::{self, Block};
-use llopt_transforms::tensor_copies::{self as copies, Maker};
+use llopt_transforms::tensor_copies::{self as copies, Maker, Narrow};
 use llopt_transforms::{descriptor_blocks, pipelining, split_k};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
@@ -181,7 +181,12 @@ pub(crate) fn load_through_descriptors(
         context.get_or_load_dialect(dialect);
     }
     let operation = module.as_operation();
-    let accounts = copies::rewrite(operation, maker);
+    let narrow = match options.persistent {
+        // A warp of its own issues the copies for the next program, if there are only copies.
+        Persistent::On => Narrow::Copied,
+        Persistent::Off | Persistent::Propose => Narrow::Loaded,
+    };
+    let accounts = copies::rewrite(operation, maker, narrow);
     if options.keep_decisions {
         let loops: Vec<CopiedLoop> = accounts.into_iter().map(CopiedLoop::from).collect();
         tensor_copies::write(&loops, operation);

@@ -121,9 +121,24 @@ pub(super) fn load_ahead(of: For<'_, '_>, warps: u32, plans: &Plans) -> Option<P
     let count = loads.len() as u32;
     let mut rewriter = Rewriter::new(of.operation().ctx());
     let ahead: Vec<OperationRef> = loads.iter().map(|load| load.operation()).collect();
+    issue_ahead(&mut rewriter, of, &ahead, plans)?;
+    Some(Pipelined {
+        stages: STAGES as u32,
+        through_registers: count,
+        ..Pipelined::of(&scheduled, STAGES as u32)
+    })
+}
+
+/// Issues loads of a loop, with what computes their addresses, an iteration ahead of all else; `None` if they cannot be.
+pub(super) fn issue_ahead<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    ahead: &[OperationRef<'c, 'a>],
+    plans: &Plans,
+) -> Option<For<'c, 'a>> {
     let needed = ahead.iter().flat_map(|load| load.operand_values());
-    let mut slice = Slice::of(of, needed.collect::<Vec<_>>(), &ahead).ok()?;
-    slice.split(of, &mut rewriter, &ahead);
+    let mut slice = Slice::of(of, needed.collect::<Vec<_>>(), ahead).ok()?;
+    slice.split(of, rewriter, ahead);
     let is_ahead = |operation: &OperationRef| {
         ahead.contains(operation) || slice.operations.contains(operation)
     };
@@ -139,10 +154,5 @@ pub(super) fn load_ahead(of: For<'_, '_>, warps: u32, plans: &Plans) -> Option<P
         true => End::Guarded,
         false => End::Apart,
     };
-    pipeline(&mut rewriter, of, &order, STAGES, end, guard).ok()?;
-    Some(Pipelined {
-        stages: STAGES as u32,
-        through_registers: count,
-        ..Pipelined::of(&scheduled, STAGES as u32)
-    })
+    pipeline(rewriter, of, &order, STAGES, end, guard).ok()
 }
