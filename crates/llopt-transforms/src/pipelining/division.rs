@@ -190,7 +190,11 @@ fn bytes_of_a_slot(candidate: &Candidate<'_, '_>) -> u64 {
 ///
 /// # Errors
 /// Why they cannot.
-fn loads_beside(candidate: &Candidate<'_, '_>, is_chain: bool, plans: &Plans) -> Result<(), String> {
+fn loads_beside(
+    candidate: &Candidate<'_, '_>,
+    is_chain: bool,
+    plans: &Plans,
+) -> Result<(), String> {
     let loaded = || candidate.loads.iter().filter(|load| !load.is_block());
     if loaded().next().is_none() {
         return Ok(());

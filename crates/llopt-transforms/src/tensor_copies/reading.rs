@@ -62,6 +62,8 @@ pub(super) struct Reading<'c, 'a> {
     /// Carried values that are being read.
     entered: Vec<usize>,
     facts: Rc<AxisAnalysis>,
+    /// Whether exact quotients are read.
+    divides: bool,
     pub(super) conditions: Conditions,
 }
 
@@ -90,7 +92,11 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
     ///
     /// # Errors
     /// The loop does not count upwards by a constant.
-    pub(super) fn new(of: For<'c, 'a>, facts: Rc<AxisAnalysis>) -> Result<Self, String> {
+    pub(super) fn new(
+        of: For<'c, 'a>,
+        facts: Rc<AxisAnalysis>,
+        divides: bool,
+    ) -> Result<Self, String> {
         let step = constant(of.step()).filter(|step| (1..=MOST).contains(step));
         let step = step.filter(|_| !of.is_unsigned());
         Ok(Self {
@@ -101,6 +107,7 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
             tensors: HashMap::new(),
             entered: Vec::new(),
             facts,
+            divides,
             conditions: Conditions::default(),
         })
     }
@@ -247,7 +254,8 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
         if is_outside && !has_parts(value) {
             return self.variable(value);
         }
-        if let Some(quotient) = arith::DivSIOp::defining(value).filter(|_| !is_outside)
+        let is_read = self.divides && !is_outside;
+        if let Some(quotient) = arith::DivSIOp::defining(value).filter(|_| is_read)
             && let Some(by) = constant(quotient.rhs()).filter(|by| by.count_ones() == 1 && *by > 0)
         {
             let of = self.scalar(quotient.lhs())?;
