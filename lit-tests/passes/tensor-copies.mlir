@@ -22,7 +22,7 @@
 // CHECK: scf.for
 // CHECK: tt.load
 // CHECK: tt.load
-// CHECK: } {tt.num_stages = 1 : i32}
+// CHECK: } {llopt.rare, tt.num_stages = 1 : i32}
 // CHECK: tt.store
 tt.func public @tutorial(%a: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %b: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %c: !tt.ptr<f32>, %M: i32, %N: i32, %K: i32, %sa: i32 {tt.divisibility = 16 : i32}, %sb: i32 {tt.divisibility = 16 : i32}) {
   %c0 = arith.constant 0 : i32

@@ -286,7 +286,7 @@ fn pipeline_as_given<'c: 'a, 'a>(
     match Candidate::of(of, warps, &facts, plans, Some(&given), account) {
         Ok(candidate) => {
             let scheduled = graph::schedule(of, &candidate.loads, &candidate.feeders, plans, warps);
-            candidate.in_stages(wanted, &scheduled, &facts, plans)
+            candidate.in_stages(wanted, &scheduled, false, &facts, plans)
         }
         Err(_) => expand(of, given, warps, plans),
     }

@@ -15,7 +15,8 @@ use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{DotOp, DotScaledOp, ReshapeOp, TransOp};
 use llopt_dialects::ttng::{WarpGroupDotOp, WarpGroupDotWaitOp};
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{OperationExt, Walk};
+use llopt_mlir::dialect::Trait;
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
 use llopt_mlir::pass::{PassRun, PassSpec};
 use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
 
@@ -263,6 +264,28 @@ pub(crate) fn source_of<'c: 'a, 'a>(operand: Value<'c, 'a>) -> Value<'c, 'a> {
         source = turn.src();
     }
     source
+}
+
+/// The tensor of fewer bits from which an operand of a product is computed element by element, or the tensor of which
+/// it is a transposition.
+pub(crate) fn widened_source_of<'c: 'a, 'a>(operand: Value<'c, 'a>) -> Value<'c, 'a> {
+    let mut source = source_of(operand);
+    while let Some(narrow) = narrower(source) {
+        source = source_of(narrow);
+    }
+    source
+}
+
+/// The operand of an elementwise operation that gives each element more bits.
+fn narrower<'c: 'a, 'a>(value: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+    let made = value.defining_op()?;
+    let bits = |value: Value| RankedTensor::of(value.r#type())?.element().bit_width();
+    let is_cast = made.has_trait(Trait::Elementwise) && made.is_memory_effect_free();
+    let mut operands = made.operand_values();
+    match (operands.next(), operands.next()) {
+        (Some(narrow), None) if is_cast && bits(narrow)? < bits(value)? => Some(narrow),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -168,19 +168,23 @@ pub struct TensorDescriptor {
 /// A tensor that the arguments of a kernel describe, and how to encode its descriptor object.
 ///
 /// Arguments are counted as the kernel takes them. An extent or a stride is a sum of terms: a coefficient, and the
-/// arguments with which it is multiplied. Numbers are in elements, dimensions from the outermost one.
+/// arguments with which it is multiplied, and a number by which the product is divisible and divided. Numbers are in
+/// elements, dimensions from the outermost one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ArgumentDescriptor {
     /// The argument that is its address.
     pub base: usize,
     /// The extents.
-    pub shape: Vec<Vec<(i64, Vec<usize>)>>,
+    pub shape: Vec<Vec<ArgumentTerm>>,
     /// The strides.
-    pub strides: Vec<Vec<(i64, Vec<usize>)>>,
+    pub strides: Vec<Vec<ArgumentTerm>>,
     /// The encoding.
     #[serde(flatten)]
     pub encoding: TensorDescriptor,
 }
+
+/// A term of an extent or a stride: a coefficient, arguments, and a divisor.
+pub type ArgumentTerm = (i64, Vec<usize>, i64);
 
 impl ArgumentDescriptor {
     fn of((fields, tensor): &(DescriptorFields, ArgumentTensor)) -> Self {
@@ -188,7 +192,7 @@ impl ArgumentDescriptor {
             let terms = |sum: &Sum| {
                 let terms = sum.iter();
                 terms
-                    .map(|term| (term.coefficient, term.arguments.clone()))
+                    .map(|term| (term.coefficient, term.arguments.clone(), term.divisor))
                     .collect()
             };
             sums.iter().map(terms).collect()
@@ -204,12 +208,13 @@ impl ArgumentDescriptor {
     /// The extents and the strides for arguments whose numbers `number` knows; `None` if it is no tensor that a
     /// descriptor can describe. Then the kernel does not use the descriptor.
     pub fn extents(&self, number: impl Fn(usize) -> Option<i64>) -> Option<(Vec<u32>, Vec<u64>)> {
-        let value = |sum: &Vec<(i64, Vec<usize>)>| {
-            let term = |(coefficient, arguments): &(i64, Vec<usize>)| {
+        let value = |sum: &Vec<ArgumentTerm>| {
+            let term = |(coefficient, arguments, divisor): &ArgumentTerm| {
                 let mut arguments = arguments.iter();
-                arguments.try_fold(*coefficient, |product, &argument| {
+                let product = arguments.try_fold(*coefficient, |product, &argument| {
                     product.checked_mul(number(argument)?)
-                })
+                });
+                product?.checked_div(*divisor)
             };
             let mut terms = sum.iter();
             terms.try_fold(0i64, |sum, of| sum.checked_add(term(of)?))

@@ -12,7 +12,7 @@ use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid, Unrelated};
 use llopt_transforms::persistent::{self, Block};
-use llopt_transforms::tensor_copies::{self as copies, Maker, Room};
+use llopt_transforms::tensor_copies::{self as copies, Maker, Narrow, Room};
 use llopt_transforms::{descriptor_blocks, pipelining, split_k};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
@@ -206,7 +206,12 @@ pub(crate) fn load_through_descriptors(
         bytes: options.target.shared_memory_limit().into(),
         stages: stages_asked_for(options),
     };
-    let accounts = copies::rewrite(operation, maker, room);
+    let narrow = match options.persistent {
+        // A warp of its own issues the copies for the next program, if there are only copies.
+        Persistent::On => Narrow::Copied,
+        Persistent::Off | Persistent::Propose => Narrow::Loaded,
+    };
+    let accounts = copies::rewrite(operation, maker, room, narrow);
     if options.keep_decisions {
         let loops: Vec<CopiedLoop> = accounts.into_iter().map(CopiedLoop::from).collect();
         tensor_copies::write(&loops, operation);

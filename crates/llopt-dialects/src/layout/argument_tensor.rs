@@ -11,13 +11,15 @@ use melior::ir::Attribute;
 /// The attribute of the parameter.
 pub const ARGUMENT_TENSOR: &str = "llopt.tensor";
 
-/// A coefficient times a product of arguments, by their positions.
+/// A coefficient times a product of arguments, by their positions, divided by a number by which it is divisible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
     /// The coefficient.
     pub coefficient: i64,
     /// The arguments.
     pub arguments: Vec<usize>,
+    /// The divisor; positive.
+    pub divisor: i64,
 }
 
 /// A sum of terms.
@@ -41,7 +43,8 @@ impl ArgumentTensor {
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let term = |term: &Term| {
             let arguments = term.arguments.iter().map(|&argument| number(argument));
-            let numbers: Vec<i64> = std::iter::once(term.coefficient).chain(arguments).collect();
+            let before = [term.coefficient, term.divisor];
+            let numbers: Vec<i64> = before.into_iter().chain(arguments).collect();
             attr::i64_array(context, &numbers)
         };
         let sum = |sum: &Sum| attr::array(context, &sum.iter().map(term).collect::<Vec<_>>());
@@ -61,10 +64,13 @@ impl ArgumentTensor {
     pub fn from_attribute(attribute: Attribute<'_>) -> Option<Self> {
         let term = |attribute: &Attribute<'_>| {
             let numbers = attribute.as_i64_array()?;
-            let (&coefficient, arguments) = numbers.split_first()?;
+            let &[coefficient, divisor, ref arguments @ ..] = &numbers[..] else {
+                return None;
+            };
             let arguments = arguments.iter().map(|&argument| usize::try_from(argument));
             Some(Term {
                 coefficient,
+                divisor,
                 arguments: arguments.collect::<Result<_, _>>().ok()?,
             })
         };
@@ -90,6 +96,7 @@ mod tests {
         let term = |coefficient, arguments: &[usize]| Term {
             coefficient,
             arguments: arguments.to_vec(),
+            divisor: 1 + coefficient.abs(),
         };
         let tensor = ArgumentTensor {
             base: 2,

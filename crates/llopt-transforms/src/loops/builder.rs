@@ -59,6 +59,11 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         self.binary(arith::DivUIOp::NAME, x, y)
     }
 
+    /// The quotient of signed numbers.
+    pub(crate) fn divide_signed(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.binary(arith::DivSIOp::NAME, x, y)
+    }
+
     /// The remainder of unsigned numbers.
     pub(crate) fn remainder(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
         self.binary(arith::RemUIOp::NAME, x, y)

@@ -11,7 +11,7 @@ use super::candidate::Candidate;
 use super::graph::Scheduled;
 use super::loads::Load;
 use super::stores::{may_meet, parameter, stored_to};
-use super::{ahead, late_waits, partitions, price};
+use super::{ahead, late_waits, partitions, price, streams};
 use crate::loops::view::{For, is_loop};
 
 /// Bytes of shared memory that are left free for barriers and for values that are passed to partitions.
@@ -64,7 +64,7 @@ impl Block {
         plans: &Plans,
     ) -> Self {
         let target = plans.target();
-        let per_slot = candidate.bytes_of_a_slot();
+        let per_slot = bytes_of_a_slot(candidate);
         let room = u64::from(target.shared_memory_limit()).saturating_sub(others);
         let fit = room / per_slot.max(1);
         let least = fit.min(u64::from(wanted.max(2)));
@@ -128,6 +128,7 @@ pub(super) fn divide<'c: 'a, 'a>(
     let (is_persistent, wanted) = (request.is_persistent(), request.wanted);
     let block = Block::of(candidate, is_persistent, wanted, scheduled, others, plans);
     let chain = chain(candidate, plans);
+    loads_beside(candidate, chain.is_ok(), plans)?;
     if !request.is_asked {
         if is_repeated(root) {
             return Err("it is in another loop".to_owned());
@@ -141,21 +142,21 @@ pub(super) fn divide<'c: 'a, 'a>(
     // A chain whose first product runs ahead waits for its own products.
     let running = match chain {
         Ok(_) => Vec::new(),
-        Err(_) => {
-            let running = candidate.running.iter().copied();
-            running.filter(|running| !running.computes_factor).collect()
-        }
+        Err(_) => candidate.running.clone(),
     };
     let loops = request.nest.len() as u32;
     let around = request.nest.clone();
-    let loads = candidate.loads.clone();
+    let (loads, loaded): (Vec<Load>, Vec<Load>) =
+        candidate.loads.iter().cloned().partition(Load::is_block);
+    let loaded: Vec<OperationRef> = loaded.iter().map(Load::operation).collect();
     let division = partitions::Division::of(request.nest, loads, running, block.slots, &roots)?;
     let pipelined = Pipelined {
         stages: division.slots(),
         slots: division.slots(),
-        bytes: candidate.bytes_of_a_slot() * u64::from(division.slots()),
+        bytes: bytes_of_a_slot(candidate) * u64::from(division.slots()),
         copies: division.loads().len() as u32,
         feeders: candidate.feeders.len() as u32,
+        through_registers: loaded.len() as u32,
         running: division.running().len() as u32,
         producer: Some(Producer {
             warps: partitions::PRODUCER_WARPS,
@@ -170,13 +171,53 @@ pub(super) fn divide<'c: 'a, 'a>(
     }
     let registers = block.kept.map(u32::cast_signed);
     let inner = partitions::divide(&mut rewriter, &division, candidate.warps, registers);
-    let inner = inner.ok_or("a value would be used before it is there")?;
+    let mut inner = inner.ok_or("a value would be used before it is there")?;
+    if !loaded.is_empty() {
+        let ahead = streams::issue_ahead(&mut rewriter, inner, &loaded, plans);
+        inner = ahead.ok_or("what is loaded to registers would be used before it is there")?;
+    }
     let is_chain = ahead::Chain::of(inner).is_ok();
     let ahead = chain.and_then(|chain| chain.overlap(&mut rewriter, inner, plans).map(|_| ()));
     Ok(Pipelined {
         ahead: is_chain.then_some(ahead),
         ..pipelined
     })
+}
+
+/// Bytes of the blocks that a producer copies for an iteration.
+fn bytes_of_a_slot(candidate: &Candidate<'_, '_>) -> u64 {
+    let blocks = candidate.loads.iter().filter(|load| load.is_block());
+    blocks.map(|load| load.bytes).sum()
+}
+
+/// Whether the consumers can load what is no block of a tensor, such as scales, themselves: to the registers in which
+/// it is used, an iteration ahead.
+///
+/// # Errors
+/// Why they cannot.
+fn loads_beside(
+    candidate: &Candidate<'_, '_>,
+    is_chain: bool,
+    plans: &Plans,
+) -> Result<(), String> {
+    let loaded = || candidate.loads.iter().filter(|load| !load.is_block());
+    if loaded().next().is_none() {
+        return Ok(());
+    }
+    if is_chain || loaded().count() == candidate.loads.len() || !loaded().all(Load::is_in_place) {
+        return Err("a factor is loaded by pointers, by many threads".to_owned());
+    }
+    let words: u32 = loaded().map(|load| load.words(plans)).sum();
+    let needed = candidate.registers(plans) + words;
+    let share = plans
+        .target()
+        .plain_registers_of_each(candidate.warps * plans.target().warp_size());
+    match needed <= share {
+        true => Ok(()),
+        false => Err(format!(
+            "with loads to registers it takes about {needed} of them, of which a thread has {share}"
+        )),
+    }
 }
 
 /// Whether an iteration of a chain takes less time with a producer than without.
@@ -203,7 +244,7 @@ fn pays<'c: 'a, 'a>(
         strands: chain.strands(plans),
     };
     let iteration = price::Iteration {
-        shared: block.others - HANDED_OVER + block.least * candidate.bytes_of_a_slot(),
+        shared: block.others - HANDED_OVER + block.least * bytes_of_a_slot(candidate),
         matrix: scheduled.matrix,
         threads: scheduled.threads,
     };

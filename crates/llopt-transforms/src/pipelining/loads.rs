@@ -261,6 +261,20 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         !matches!(self.source, Source::Load(_, None))
     }
 
+    /// Whether it is a copy of a whole block.
+    pub(super) fn is_block(&self) -> bool {
+        matches!(self.source, Source::Bulk(_))
+    }
+
+    /// Whether threads load it to the registers in which they use it.
+    pub(super) fn is_in_place(&self) -> bool {
+        let is_converted = match &self.reads {
+            Reads::InMemory(_) => true,
+            Reads::InRegisters(_, conversions) => !conversions.is_empty(),
+        };
+        matches!(self.source, Source::Load(_, None)) && !is_converted
+    }
+
     /// Accesses of a thread for it; none if threads do not access it.
     pub(super) fn accesses(&self, plans: &Plans) -> u32 {
         let Source::Load(load, _) = self.source else {

@@ -1,6 +1,7 @@
 //! Products that run on into the next iteration, and the waits for them.
 
 use llopt_dialects::tables::types::MemDesc;
+use llopt_dialects::tt::LoadOp;
 use llopt_dialects::ttg::{LocalAllocOp, LocalLoadOp};
 use llopt_dialects::ttng::{WarpGroupDotOp, WarpGroupDotWaitOp};
 use llopt_mlir::ir::{OperationExt, ValueExt};
@@ -86,9 +87,8 @@ pub(super) fn running<'c: 'a, 'a>(
         return alone;
     }
     if let [product] = all[..] {
-        let read =
-            |load: &Load<'c, 'a>| matches!(load.reads, Reads::InRegisters(..)) && load.is_copied();
-        let is_computed = MemDesc::of(product.a().r#type()).is_none() && loads.iter().any(read);
+        let is_computed =
+            MemDesc::of(product.a().r#type()).is_none() && loads.iter().any(is_copied_and_read);
         let index = becomes(product).filter(|index| {
             carried[*index] == product.c() && product.c().has_one_use() && is_computed
         });
@@ -128,6 +128,24 @@ pub(super) fn running<'c: 'a, 'a>(
         })
     };
     beside().into_iter().collect()
+}
+
+/// Whether a load is a copy to shared memory whose data are read to registers.
+fn is_copied_and_read(load: &Load<'_, '_>) -> bool {
+    let is_read = match &load.reads {
+        Reads::InRegisters(..) => true,
+        Reads::InMemory(buffers) => buffers.iter().any(|buffer| is_read(buffer.result())),
+    };
+    is_read && load.is_copied()
+}
+
+/// Whether a buffer, or a view of it, is read to registers.
+fn is_read(buffer: Value<'_, '_>) -> bool {
+    buffer.users().any(|user| {
+        let mut views = user.result_values();
+        let is_view = |view: Value| MemDesc::of(view.r#type()).is_some() && is_read(view);
+        LocalLoadOp::of(user).is_some() || views.any(is_view)
+    })
 }
 
 /// Waits after a loop for the products that run on; returns the last wait.
@@ -207,8 +225,11 @@ fn first_computed<'c: 'a, 'a>(
     let mut first = product.operation();
     let mut open = vec![product.a()];
     let mut seen = Vec::new();
+    let computes = |operation: &OperationRef<'c, 'a>| {
+        LocalLoadOp::of(*operation).is_none() && LoadOp::of(*operation).is_none()
+    };
     while let Some(value) = open.pop() {
-        let Some(operation) = maker(of, value).filter(|op| LocalLoadOp::of(*op).is_none()) else {
+        let Some(operation) = maker(of, value).filter(computes) else {
             continue;
         };
         if seen.contains(&operation) {

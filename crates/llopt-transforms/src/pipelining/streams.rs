@@ -187,11 +187,44 @@ pub(super) fn load_ahead(of: For<'_, '_>, warps: u32, plans: &Plans) -> Option<P
     }
     let (count, all) = (loads.len() as u32, slice.loads().count() as u32);
     let mut rewriter = Rewriter::new(of.operation().ctx());
-    slice.split(of, &mut rewriter, &loads);
+    let (_, stages) = expand(&mut rewriter, of, slice, &loads, plans)?;
+    Some(Pipelined {
+        stages: stages as u32,
+        through_registers: count,
+        feeders: all - count,
+        ..Pipelined::of(&scheduled, stages as u32)
+    })
+}
+
+/// Issues loads of a loop, with what computes their addresses, an iteration ahead of all else; `None` if they cannot be.
+pub(super) fn issue_ahead<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    ahead: &[OperationRef<'c, 'a>],
+    plans: &Plans,
+) -> Option<For<'c, 'a>> {
+    let needed = ahead.iter().flat_map(|load| load.operand_values());
+    let slice = Slice::of(of, needed.collect::<Vec<_>>(), ahead, |_| false);
+    let mut slice = slice.ok()?;
+    slice.include(of, ahead);
+    expand(rewriter, of, slice, ahead, plans).map(|(of, _)| of)
+}
+
+/// Expands a loop such that the operations of a slice are ahead, each as its loads ask for. Answers the loop that runs
+/// most, and the number of stages.
+fn expand<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    mut slice: Slice<'c, 'a>,
+    loads: &[OperationRef<'c, 'a>],
+    plans: &Plans,
+) -> Option<(For<'c, 'a>, usize)> {
+    slice.split(of, rewriter, loads);
     let leads = leads(of, &slice)?;
-    let stage = |operation: OperationRef| {
+    let last = leads.iter().copied().max()?;
+    let stage = |operation: OperationRef<'c, 'a>| {
         let index = slice.operations.iter().position(|own| *own == operation);
-        chain - index.map_or(0, |index| leads[index])
+        last - index.map_or(0, |index| leads[index])
     };
     let operations = of.operations().into_iter();
     let mut order: Vec<Staged> = operations
@@ -200,18 +233,12 @@ pub(super) fn load_ahead(of: For<'_, '_>, warps: u32, plans: &Plans) -> Option<P
             stage: stage(operation),
         })
         .collect();
-    order.sort_by_key(|staged| staged.stage == chain);
-    let stages = chain + 1;
+    order.sort_by_key(|staged| staged.stage == last);
     // Where an access cannot be turned off, a mask would choose an address in each iteration.
     let end = match plans.target().has(Feature::PredicatedAccess) {
         true => End::Guarded,
         false => End::Apart,
     };
-    pipeline(&mut rewriter, of, &order, stages, end, guard).ok()?;
-    Some(Pipelined {
-        stages: stages as u32,
-        through_registers: count,
-        feeders: all - count,
-        ..Pipelined::of(&scheduled, stages as u32)
-    })
+    let expanded = pipeline(rewriter, of, &order, last + 1, end, guard).ok()?;
+    Some((expanded, last + 1))
 }

@@ -27,6 +27,7 @@ use super::exact::{Exact, Variable};
 use super::reading::Reading;
 use super::tile::positive_where;
 use crate::loops::view::{For, If};
+use crate::products::is_product;
 
 /// The elements of a tensor from `first` on along a dimension are not to be seen, where `first` is the bound of
 /// coordinates less the coordinate of the first element.
@@ -98,8 +99,9 @@ fn handed_on<'c: 'a, 'a>(
     value: Value<'c, 'a>,
     dim: usize,
 ) -> Option<Vec<(Value<'c, 'a>, usize)>> {
-    if tt::DotOp::of(user).is_some() {
-        let is_inner = matches!((operand, dim), (0, 1) | (1, 0));
+    if is_product(user) {
+        // Factors and accumulator come before scales.
+        let is_inner = matches!((operand, dim), (0, 1) | (1, 0) | (3.., _));
         let is_plain = RankedTensor::of(value.r#type())?.rank() == 2;
         let result = user.result_value(0).filter(|_| is_plain && !is_inner)?;
         return Some(vec![(result, dim)]);

@@ -57,14 +57,21 @@ pub(super) fn base_of<'c: 'a, 'a>(parameter: Value<'c, 'a>) -> Value<'c, 'a> {
 
 fn sum(of: &Exact, reading: &Reading<'_, '_>) -> Option<Sum> {
     let terms = of.terms().map(|(coefficient, factors)| {
-        let argument = |variable: &Variable| match *variable {
-            Variable::Scalar(number) => position(reading.scalar_of(number)),
+        let mut divisor = 1i64;
+        let mut argument = |variable: &Variable| match *variable {
+            Variable::Scalar(number) => {
+                let (dividend, by) = reading.quotient_of(number);
+                divisor = divisor.checked_mul(by)?;
+                position(dividend)
+            }
             Variable::Progress | Variable::Index(_) | Variable::Remainder(_) => None,
         };
-        let arguments = factors.iter().map(argument).collect::<Option<_>>()?;
+        let arguments = factors.iter().map(&mut argument);
+        let arguments = arguments.collect::<Option<_>>()?;
         Some(Term {
             coefficient,
             arguments,
+            divisor,
         })
     });
     terms.collect()

@@ -8,20 +8,28 @@
 //! A remainder of an index, as kernels take it to keep rows inside of a matrix, is a variable of its own:
 //! `(start + i) mod n`. It is between zero and `n - 1`, and equal to `start + i` for all `i` with `0 <= start + i < n`.
 //!
+//! An exact quotient of a polynomial by a constant, such as half of the elements along a row whose numbers of four bits
+//! are packed in pairs, is a polynomial in which quotients of scalars take the place of scalars that are known to be
+//! divisible.
+//!
 //! Scalars from outside of the loop are variables, except that a product with a constant or with an extended number,
 //! or a sum with one, is taken apart: the stride of a matrix has to be found in the step of an address, which is a multiple of it. All ops that
 //! say which of the blocks that share a loop this one is are one variable.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use llopt_dialects::arith::{self, CmpIOp, CmpIPredicate, ConstantOp};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::{tt, ttng};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt, key};
-use melior::ir::{Value, ValueLike};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::{Location, Value, ValueLike};
 
 use super::conditions::{Conditions, MOST, TOO_LARGE};
 use super::exact::{Exact, Variable};
+use crate::axis::AxisAnalysis;
+use crate::loops::builder::Arithmetic;
 use crate::loops::induction::constant;
 use crate::loops::view::For;
 
@@ -53,6 +61,9 @@ pub(super) struct Reading<'c, 'a> {
     tensors: HashMap<usize, Read>,
     /// Carried values that are being read.
     entered: Vec<usize>,
+    facts: Rc<AxisAnalysis>,
+    /// Whether exact quotients are read.
+    divides: bool,
     pub(super) conditions: Conditions,
 }
 
@@ -81,7 +92,11 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
     ///
     /// # Errors
     /// The loop does not count upwards by a constant.
-    pub(super) fn new(of: For<'c, 'a>) -> Result<Self, String> {
+    pub(super) fn new(
+        of: For<'c, 'a>,
+        facts: Rc<AxisAnalysis>,
+        divides: bool,
+    ) -> Result<Self, String> {
         let step = constant(of.step()).filter(|step| (1..=MOST).contains(step));
         let step = step.filter(|_| !of.is_unsigned());
         Ok(Self {
@@ -91,6 +106,8 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
             remainders: Vec::new(),
             tensors: HashMap::new(),
             entered: Vec::new(),
+            facts,
+            divides,
             conditions: Conditions::default(),
         })
     }
@@ -98,6 +115,67 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
     /// The value of a scalar's number.
     pub(super) fn scalar_of(&self, number: usize) -> Value<'c, 'a> {
         self.scalars[number]
+    }
+
+    /// The dividend and the divisor that a scalar is the exact quotient of; itself and one if it is none.
+    pub(super) fn quotient_of(&self, number: usize) -> (Value<'c, 'a>, i64) {
+        let scalar = self.scalars[number];
+        let quotient = arith::DivSIOp::defining(scalar).and_then(|quotient| {
+            let by = constant(quotient.rhs()).filter(|&by| by > 0)?;
+            let divisor = self.facts.facts(quotient.lhs()).divisor().get();
+            let is_exact = divisor.is_multiple_of(by.unsigned_abs());
+            is_exact.then(|| (quotient.lhs(), by))
+        });
+        quotient.unwrap_or((scalar, 1))
+    }
+
+    /// The quotient of a polynomial by a power of two, if it is known to be exact in each term.
+    fn exact_quotient(&mut self, of: &Exact, by: i64, location: Location<'c>) -> Option<Read> {
+        let mut sum = Exact::default();
+        for (coefficient, factors) in of.terms() {
+            // As much as possible is divided out of the coefficient, the rest out of one factor.
+            let own = (1i64 << coefficient.trailing_zeros().min(62)).min(by);
+            let (mut left, mut term) = (by / own, Exact::constant(coefficient / own));
+            for &factor in factors {
+                let mut factor = factor;
+                if let Variable::Scalar(number) = factor
+                    && left > 1
+                {
+                    let divisor = self.facts.facts(self.scalars[number]).divisor().get();
+                    if divisor.is_multiple_of(left.unsigned_abs()) {
+                        factor = self.quotient(number, left, location);
+                        left = 1;
+                    }
+                }
+                term = term.times(&Exact::variable(factor))?;
+            }
+            if left > 1 {
+                return None;
+            }
+            sum = sum.plus(&term)?;
+        }
+        Some(Ok(sum))
+    }
+
+    /// The quotient of a scalar, which is computed before the loop.
+    fn quotient(&mut self, number: usize, by: i64, location: Location<'c>) -> Variable {
+        let dividend = self.scalars[number];
+        let known = (0..self.scalars.len()).find(|&known| {
+            self.scalars[known] != dividend && self.quotient_of(known) == (dividend, by)
+        });
+        let number = known.unwrap_or_else(|| {
+            let mut rewriter = Rewriter::new(self.of.operation().ctx());
+            rewriter.set_before(self.of.operation());
+            let mut arithmetic = Arithmetic {
+                rewriter: &mut rewriter,
+                location,
+            };
+            let by = arithmetic.constant(dividend.r#type(), by);
+            let quotient = arithmetic.divide_signed(dividend, by);
+            self.scalars.push(quotient);
+            self.scalars.len() - 1
+        });
+        Variable::Scalar(number)
     }
 
     pub(super) fn remainder_of(&self, number: usize) -> &Remainder {
@@ -175,6 +253,14 @@ impl<'c: 'a, 'a> Reading<'c, 'a> {
         };
         if is_outside && !has_parts(value) {
             return self.variable(value);
+        }
+        let is_read = self.divides && !is_outside;
+        if let Some(quotient) = arith::DivSIOp::defining(value).filter(|_| is_read)
+            && let Some(by) = constant(quotient.rhs()).filter(|by| by.count_ones() == 1 && *by > 0)
+        {
+            let of = self.scalar(quotient.lhs())?;
+            let exact = self.exact_quotient(&of, by, quotient.operation().loc());
+            return exact.unwrap_or_else(|| Err(no_polynomial(value)));
         }
         match self.arithmetic(value, &[]) {
             Some(read) => read,

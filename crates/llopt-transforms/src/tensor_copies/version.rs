@@ -16,7 +16,7 @@ use crate::loops::builder::{Arithmetic, IN_CONTEXT};
 use crate::loops::carried;
 use crate::loops::clone::Mapping;
 use crate::loops::motion::sink_into_branch;
-use crate::loops::unroll::STAGES;
+use crate::loops::unroll::{RARE, STAGES};
 use crate::loops::view::{For, If};
 
 /// A loop whose loads are to become copies.
@@ -65,6 +65,7 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
                 let copy = Mapping::new().copy(rewriter, old);
                 if self.is_rare {
                     copy.set_discardable_attr(STAGES, attr::i32(old.ctx(), 1));
+                    copy.set_discardable_attr(RARE, attr::unit(old.ctx()));
                 }
                 results_of(copy)
             },

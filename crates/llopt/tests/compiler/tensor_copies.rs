@@ -444,6 +444,74 @@ fn blocks_that_compute_several_programs_leave_what_one_for_each_leaves() -> Resu
     Ok(())
 }
 
+/// The kernel with integers of eight bits as the second factor, whose rows begin at multiples of 16 of them.
+fn with_codes(kernel: &str) -> String {
+    let pointers = "tensor<16x32x!tt.ptr<f16>>";
+    let on_b = |line: &str| {
+        let of_b = ["%b_", "%tile_b", "%q1", "%other_b"];
+        match of_b.iter().any(|name| line.trim_start().starts_with(name)) {
+            true => line.replace("f16", "i8").replace("dense<0.0>", "dense<0>"),
+            false => line.replace(pointers, &pointers.replace("f16", "i8")),
+        }
+    };
+    let lines: Vec<String> = kernel.lines().map(on_b).collect();
+    let wide = "%wide_b = arith.sitofp %tile_b : tensor<16x32xi8> to tensor<16x32xf16>";
+    lines
+        .join("\n")
+        .replace("%b: !tt.ptr<f16>", "%b: !tt.ptr<i8>")
+        .replace(
+            "%d = tt.dot %tile_a, %tile_b",
+            &format!("{wide}\n%d = tt.dot %tile_a, %wide_b"),
+        )
+        .replace(
+            "%sb: i32 {tt.divisibility = 8",
+            "%sb: i32 {tt.divisibility = 16",
+        )
+}
+
+/// Small whole numbers of eight bits.
+fn codes(count: usize) -> Argument {
+    let number = |at: usize| ((at * 13 + at / 5) % 9) as u8;
+    Argument::Buffer((0..count).map(|at| number(at).wrapping_sub(4)).collect())
+}
+
+#[test]
+fn programs_with_narrow_factors_leave_what_one_for_each_block_leaves() -> Result<()> {
+    let mut numbers = Numbers(11);
+    for (edge, form) in [(Edge::Wrapped, Form::Columns), (Edge::Wrapped, Form::Rows)] {
+        let text = large(&with_codes(&kernel(edge, form)));
+        let source = Source::new("product.ttir", text.as_str());
+        let engine = compiled(&source, |options| {
+            options.num_warps = Some(8);
+            options.tensor_copies = TensorCopies::Launcher;
+            options.persistent = Persistent::On;
+        })?;
+        ensure!(engine.compilation.metadata.program_extents, "one for each");
+        // Both factors and the result: a warp of its own issues the copies.
+        ensure!(engine.compilation.metadata.argument_tensors.len() == 3);
+        ensure!(engine.compilation.metadata.num_warps > 8, "no producer");
+        for _ in 0..4 {
+            let mut of = large_sizes(&mut numbers, form);
+            of.stride_b = of.stride_b.next_multiple_of(16);
+            let grid = [of.m.div_ceil(128) as u32, of.n.div_ceil(256) as u32, 1];
+            let given = || {
+                let mut given = arguments(of, form);
+                if let Argument::Buffer(halves) = &given[1] {
+                    // Rows may have become longer.
+                    given[1] = codes(halves.len() / 2 + 16 * (of.n + of.k));
+                }
+                given
+            };
+            let mut launch = Launch::new(grid, 1, given());
+            run_reference(&source, &mut launch, Limits::default())?;
+            let about = || format!("{edge:?} {form:?} {of:?}");
+            let left = engine.run(grid, given()).with_context(about)?;
+            ensure!(left == launch.arguments[2], "{} differs", about());
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn kernels_say_whether_several_programs_would_be_faster() -> Result<()> {
     let small = kernel(Edge::Wrapped, Form::Rows);

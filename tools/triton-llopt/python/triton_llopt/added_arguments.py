@@ -3,7 +3,7 @@
 llopt can load tiles through descriptors where a kernel loads them through pointers. Then the kernel has
 parameters after those of its source, one descriptor for each tensor, and ``argument_tensors`` in its metadata
 says how they follow from the arguments: the address is an argument, extents and strides are sums of products
-of arguments. Triton's own launcher passes them, as it passes those of ``TensorDescriptor``.
+of arguments, each divided by a number by which it is divisible. Triton's own launcher passes them, as it passes those of ``TensorDescriptor``.
 
 Descriptors are kept by the arguments from which they follow, since most launches repeat others.
 
@@ -92,7 +92,7 @@ class ArgumentTensors:
             for tensor in tensors
             for sums in (tensor["shape"], tensor["strides"])
             for terms in sums
-            for _, arguments in terms
+            for _, arguments, _ in terms
             for argument in arguments
         }
         self.numbers = sorted(numbers)
@@ -123,10 +123,10 @@ class ArgumentTensors:
 
         def value(terms):
             total = 0
-            for product, arguments in terms:
+            for product, arguments, divisor in terms:
                 for argument in arguments:
                     product *= known[argument]
-                total += product
+                total += product // divisor
             return total
 
         return [
