@@ -22,6 +22,7 @@ mod flow;
 pub mod late_operands;
 pub mod layouts;
 pub mod legalize;
+pub mod longest_first;
 pub mod loops;
 pub mod ownership;
 pub mod persistent;
@@ -65,6 +66,7 @@ pub static PASSES: &[&PassSpec] = &[
     &layouts::REDUCE_DATA_DUPLICATION,
     &late_operands::SINK,
     &legalize::LEGALIZE,
+    &longest_first::REWRITE,
     &loops::FLATTEN,
     &loops::UNROLL,
     &ownership::VERIFY,

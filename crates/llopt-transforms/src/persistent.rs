@@ -343,6 +343,16 @@ fn more_than_access(operation: OperationRef<'_, '_>) -> Option<String> {
     if makes {
         return Some("the kernel makes descriptors itself".to_owned());
     }
+    may_wait(operation).then(|| {
+        format!(
+            "programs may wait for each other at {}",
+            operation.name_str()
+        )
+    })
+}
+
+/// Whether a program with this operation might wait for another one: it does more than load and store.
+pub(crate) fn may_wait(operation: OperationRef<'_, '_>) -> bool {
     let is_access = tt::LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
         || tt::StoreOp::of(operation).is_some()
         || tt::DescriptorLoadOp::of(operation).is_some()
@@ -350,13 +360,7 @@ fn more_than_access(operation: OperationRef<'_, '_>) -> Option<String> {
         || AssumeOp::of(operation).is_some();
     let is_structure = operation.region_refs().len() > 0
         || matches!(Control::of(operation), Control::Yield | Control::Return);
-    let is_fine = is_access || is_structure || operation.is_memory_effect_free();
-    (!is_fine).then(|| {
-        format!(
-            "programs may wait for each other at {}",
-            operation.name_str()
-        )
-    })
+    !(is_access || is_structure || operation.is_memory_effect_free())
 }
 
 /// Whether all factors of a loop's products that are loaded in it are loaded through descriptors, and there are some.

@@ -23,8 +23,8 @@ use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, descriptor_blocks, descriptor_objects,
     descriptor_to_copy, descriptor_to_pointer, early_loads, f32_dot, late_operands, layouts,
-    legalize, loops, ownership, persistent, pipelining, products, scaled_dot, split_k,
-    tensor_copies, warp_groups, widened_products,
+    legalize, longest_first, loops, ownership, persistent, pipelining, products, scaled_dot,
+    split_k, tensor_copies, warp_groups, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -133,6 +133,8 @@ enum Condition {
     Has(Feature),
     /// Clusters have more than one block.
     Clusters,
+    /// Clusters are single blocks.
+    OneBlock,
     /// Blocks of a cluster share loops of products.
     SharedLoops,
     /// Layouts are checked.
@@ -150,6 +152,7 @@ impl Condition {
         match self {
             Self::Has(feature) => options.target.has(feature),
             Self::Clusters => options.num_ctas.unwrap_or(1) > 1,
+            Self::OneBlock => !Self::Clusters.holds(options) && !Self::SharedLoops.holds(options),
             Self::SharedLoops => options.split_k > 1,
             Self::VerifiesLayouts => options.verify_layouts,
             Self::TensorCopies => options.tensor_copies != TensorCopies::Off,
@@ -162,6 +165,7 @@ impl Condition {
         match self {
             Self::Has(feature) => format!("`{}`", feature.name()),
             Self::Clusters => "several blocks per cluster".to_owned(),
+            Self::OneBlock => "one block per cluster".to_owned(),
             Self::SharedLoops => "`split_k`".to_owned(),
             Self::VerifiesLayouts => "`verify_layouts`".to_owned(),
             Self::TensorCopies => "`tensor_copies`".to_owned(),
@@ -331,6 +335,10 @@ const STEPS: &[Step] = {
             Condition::Persistent,
         ])
         .requires(&[P::Structured, P::Inlined]),
+        // The blocks of a cluster are numbered together.
+        Step::new(Tiles, "simplify", Work::Pass(&longest_first::REWRITE))
+            .when(&[Condition::OneBlock])
+            .requires(&[P::Structured, P::Inlined]),
         // The descriptors that copies of tiles need.
         Step::new(Tiles, "simplify", DIVIDE_DESCRIPTORS)
             .when(&[

@@ -1,6 +1,8 @@
 //! The program in its grid: its number, the number of programs, and the kernels before and after it.
 
+use llopt_dialects::tables::module::REVERSED;
 use llopt_dialects::{tt, ttng};
+use llopt_mlir::ir::OperationExt;
 use llopt_target::Feature;
 use melior::ir::OperationRef;
 
@@ -27,6 +29,14 @@ pub(crate) fn program_id(
     let value = lowering
         .hooks()
         .program_id(lowering.e, op.axis() as u32, blocks);
+    let value = match op.operation().attr(REVERSED) {
+        None => value,
+        Some(_) => {
+            let (e, hooks) = (lowering.e, lowering.hooks());
+            let count = hooks.num_programs(e, op.axis() as u32, blocks);
+            e.sub(e.sub(count, value), e.i32(1))
+        }
+    };
     lowering.bind_result(op.operation(), vec![value]);
     Ok(())
 }
