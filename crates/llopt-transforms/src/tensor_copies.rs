@@ -293,6 +293,7 @@ fn rewrite_loop<'c: 'a, 'a>(
         .collect();
     Version {
         of,
+        location: of.operation().loc(),
         tiles: &tiles,
         slices: slices.as_ref().map(|slices| slices.division),
         stores: &stores,

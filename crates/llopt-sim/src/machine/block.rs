@@ -244,7 +244,9 @@ impl<'a, const W: usize> Block<'a, W> {
                 self.check_ends_of_blocks();
                 return Ok(true);
             }
-            if !can_go_on && !self.release_barriers(true) {
+            // A warp that polls has not left the kernel, and would reach the barrier if its phase completed.
+            let is_polled = self.polls.without_end().next().is_some();
+            if !can_go_on && (is_polled || !self.release_barriers(true)) {
                 return Err(self.deadlock());
             }
         }

@@ -6,7 +6,7 @@ use llopt_dialects::tt;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
-use melior::ir::{Operation, OperationRef, Type, Value, ValueLike};
+use melior::ir::{Location, Operation, OperationRef, Type, Value, ValueLike};
 
 use super::exact::{Exact, Variable};
 use super::reading::Reading;
@@ -22,6 +22,8 @@ use crate::loops::view::{For, If};
 /// A loop whose loads are to become copies.
 pub(super) struct Version<'r, 'c, 'a> {
     pub(super) of: For<'c, 'a>,
+    /// Its place in the source. Stores are written when the loop has been erased.
+    pub(super) location: Location<'c>,
     pub(super) tiles: &'r [Tile<'c, 'a>],
     /// How its tiles became slices, if they did.
     pub(super) slices: Option<Division>,
@@ -126,6 +128,7 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
     fn writer<'r>(&'r self, rewriter: &'r mut Rewriter<'c, 'a>) -> Writer<'r, 'c, 'a> {
         Writer {
             of: self.of,
+            location: self.location,
             tiles: self.tiles,
             slices: self.slices,
             parameters: &self.parameters,
@@ -168,6 +171,7 @@ fn loads_of<'c: 'a, 'a>(of: OperationRef<'c, 'a>) -> Vec<tt::LoadOp<'c, 'a>> {
 
 struct Writer<'r, 'c, 'a> {
     of: For<'c, 'a>,
+    location: Location<'c>,
     tiles: &'r [Tile<'c, 'a>],
     slices: Option<Division>,
     parameters: &'r [Option<Value<'c, 'a>>],
@@ -178,7 +182,7 @@ struct Writer<'r, 'c, 'a> {
 impl<'c: 'a, 'a> Writer<'_, 'c, 'a> {
     fn arithmetic(&mut self) -> Arithmetic<'_, 'c, 'a> {
         Arithmetic {
-            location: self.of.operation().loc(),
+            location: self.location,
             rewriter: self.rewriter,
         }
     }
@@ -193,7 +197,7 @@ impl<'c: 'a, 'a> Writer<'_, 'c, 'a> {
     }
 
     fn converted(&mut self, name: &str, value: Value<'c, 'a>, to: Type<'c>) -> Value<'c, 'a> {
-        let location = self.of.operation().loc();
+        let location = self.location;
         let made = self
             .rewriter
             .create(name, location, &[value], Some(&[to]), &[])
