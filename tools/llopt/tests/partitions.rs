@@ -105,7 +105,7 @@ fn nothing_by_which_partitions_wait_is_needless() {
         .expect("the command starts");
     assert!(done.status.success());
     let all = missed(folder.path(), "tiles.ttgir", |kernel| {
-        run(folder.path(), kernel, 3, 5, &[]).status.success()
+        run(folder.path(), kernel, 3, BLOCKS, &[]).status.success()
     });
     // Both sides wait, the consumers arrive in the loop and after it, and wait for products in both places.
     assert_eq!(all, (7, Vec::new()));
