@@ -144,6 +144,27 @@ impl fmt::Display for Prediction {
     }
 }
 
+/// The line of the partition that issues the copies, where there is one.
+fn write_producer(f: &mut fmt::Formatter<'_>, producer: Option<&Producer>) -> fmt::Result {
+    let Some(Producer {
+        warps,
+        loops,
+        registers,
+        ..
+    }) = producer
+    else {
+        return Ok(());
+    };
+    write!(
+        f,
+        "  partitions {warps} warp issues the copies of {loops} loops; "
+    )?;
+    match registers {
+        Some(kept) => writeln!(f, "its threads keep {kept} registers"),
+        None => writeln!(f, "registers are the same for all"),
+    }
+}
+
 impl fmt::Display for LoopSchedule {
     /// How the loop is pipelined or why it is not, and a line for each load that is not pipelined.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -216,17 +237,7 @@ impl fmt::Display for LoopSchedule {
                     (None, Some(reason)) => writeln!(f, "  turns      none: {reason}")?,
                     (None, None) => {}
                 }
-                if let Some(producer) = &of.producer {
-                    let Producer { warps, loops, .. } = producer;
-                    write!(
-                        f,
-                        "  partitions {warps} warp issues the copies of {loops} loops; "
-                    )?;
-                    match producer.registers {
-                        Some(kept) => writeln!(f, "its threads keep {kept} registers")?,
-                        None => writeln!(f, "registers are the same for all")?,
-                    }
-                }
+                write_producer(f, of.producer.as_ref())?;
             }
             (None, reason) => {
                 let reason = reason.as_deref().unwrap_or_default();
