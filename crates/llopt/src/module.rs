@@ -4,14 +4,15 @@ use std::rc::Rc;
 
 use llopt_dialects::tables::module as launch;
 use llopt_dialects::tables::module::TARGET;
+use llopt_dialects::tt;
 use llopt_mlir::diagnostic;
-use llopt_mlir::ir::{AttributeExt, LocationExt, OperationExt};
+use llopt_mlir::ir::{AttributeExt, LocationExt, OperationExt, Walk};
 use llopt_mlir::pass::{PipelineError, run_pipeline_sharing};
 use llopt_plan::plans::Plans;
 use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
 use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid, Unrelated};
-use llopt_transforms::persistent::{self, Block};
+use llopt_transforms::persistent::{self, Block, PersistentAccount};
 use llopt_transforms::tensor_copies::{self as copies, Maker, Narrow, Room};
 use llopt_transforms::{descriptor_blocks, pipelining, split_k};
 use melior::Context;
@@ -202,21 +203,25 @@ pub(crate) fn load_through_descriptors(
         context.get_or_load_dialect(dialect);
     }
     let operation = module.as_operation();
-    let room = Room {
-        bytes: options.target.shared_memory_limit().into(),
-        stages: stages_asked_for(options),
-    };
     let narrow = match options.persistent {
         // A warp of its own issues the copies for the next program, if there are only copies.
         Persistent::On => Narrow::Copied,
         Persistent::Off | Persistent::Propose => Narrow::Loaded,
     };
-    let accounts = copies::rewrite(operation, maker, room, narrow);
+    let accounts = copies::rewrite(operation, maker, room_of_tiles(options), narrow);
     if options.keep_decisions {
         let loops: Vec<CopiedLoop> = accounts.into_iter().map(CopiedLoop::from).collect();
         tensor_copies::write(&loops, operation);
     }
     Ok(())
+}
+
+/// What the tiles of a loop's copies have.
+fn room_of_tiles(options: &Options) -> Room {
+    Room {
+        bytes: options.target.shared_memory_limit().into(),
+        stages: stages_asked_for(options),
+    }
 }
 
 /// The stages of loops that do not say so themselves.
@@ -251,12 +256,43 @@ pub(crate) fn loop_over_programs(
     };
     let account = match options.persistent {
         Persistent::On => persistent::rewrite(operation, Some(block)),
-        Persistent::Off | Persistent::Propose => persistent::propose(operation, block),
+        Persistent::Off | Persistent::Propose => persistent::propose(operation, block)
+            .map(|account| propose_with_copies(module, options, block).unwrap_or(account)),
     };
     if let Some(account) = account.filter(|_| options.keep_decisions) {
         persistent_program::write(&account.into(), operation);
     }
     Ok(())
+}
+
+/// Proposes blocks of several programs for a kernel that would copy its factors only in such blocks: as one program it
+/// loads narrow factors through pointers, and with them it may have no tile that is worth a copy. None if there is no such
+/// proposal.
+fn propose_with_copies(
+    module: &Module<'_>,
+    options: &Options,
+    block: Block,
+) -> Option<PersistentAccount> {
+    let maker = match options.tensor_copies {
+        TensorCopies::Launcher => Maker::Launcher,
+        // The kernel itself would make its descriptors once for each program.
+        TensorCopies::Off | TensorCopies::Kernel => return None,
+    };
+    let operation = module.as_operation();
+    let mut has_copies = false;
+    operation.for_each_op(Walk::PreOrder, |of| {
+        has_copies |= tt::DescriptorLoadOp::of(of).is_some();
+    });
+    if has_copies {
+        return None;
+    }
+    let trial = Module::from_operation((*operation).clone())?;
+    let copied = trial.as_operation();
+    copies::rewrite(copied, maker, room_of_tiles(options), Narrow::Copied);
+    let account = persistent::propose(copied, block)?;
+    let proposal = copied.attr(launch::PERSISTENT_PROPOSAL)?;
+    operation.set_discardable_attr(launch::PERSISTENT_PROPOSAL, proposal);
+    Some(account)
 }
 
 /// Divides the boxes of tensor descriptors among the blocks of a cluster.

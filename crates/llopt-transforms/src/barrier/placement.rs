@@ -52,9 +52,9 @@ impl Graph {
         }
     }
 
-    /// The nodes before which a fence belongs, so that the asynchronous copy unit sees what threads have written: on
-    /// every path from a write by threads to an access of the copy unit to the same bytes there is a fence, and none
-    /// is redundant. The order of the fence and the barriers between the two does not matter. With `after_unknown`
+    /// The nodes before which a fence belongs, so that the asynchronous copy unit sees what threads have written, and
+    /// overwrites nothing that they have still to read: on every path from a write by threads to an access of the copy
+    /// unit to the same bytes, and from a read to a copy into them, there is a fence, and none is redundant. The order of the fence and the barriers between the two does not matter. With `after_unknown`
     /// all bytes may have been written before the first node.
     pub fn fences(&self, after_unknown: bool) -> Vec<usize> {
         self.cuts(&Self::fence_terms(after_unknown))
@@ -63,11 +63,11 @@ impl Graph {
     fn fence_terms(after_unknown: bool) -> Terms {
         Terms {
             is_cut: |node| node.is_fence,
-            is_left: |access| access.kind.is_written_by_threads(),
+            is_left: |access| access.kind.is_by_threads(),
             meets: |access| access.kind.is_by_copy_unit(),
             conflict: |before, access| {
                 before.is_none_or(|before| {
-                    before.overlaps(access) && !before.kind.needs_no_fence_before(access.kind)
+                    before.overlaps(access) && before.kind.needs_fence_before(access.kind)
                 })
             },
             after_unknown,
@@ -341,6 +341,7 @@ mod tests {
             access(Read, 8),
         ])]);
         assert_eq!(graph.barriers(), [1]);
+        assert_eq!(graph.fences(false), [1]);
     }
 
     #[test]
