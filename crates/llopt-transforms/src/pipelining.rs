@@ -120,16 +120,26 @@ use candidate::Candidate;
 use division::{Request, divide};
 use stages::Given;
 
+/// The option of the passes that decide on stages.
+const NUM_STAGES: PassOption = PassOption {
+    name: "num-stages",
+    description: "in how many stages loops are pipelined that do not say so themselves; 0: as many as hide latencies",
+    kind: OptionKind::Int,
+    default: "3",
+};
+
+/// The value of [`NUM_STAGES`].
+fn stages_asked(run: &PassRun) -> Result<u32, Complaint> {
+    let stages = run.integer(NUM_STAGES.name);
+    u32::try_from(stages)
+        .map_err(|_| Complaint::new(format!("num-stages is {stages}, not a number of stages")))
+}
+
 /// Pipelines the loops of a module.
 pub static PIPELINE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["arith", "scf", "ttg", "ttng"],
-    options: &[PassOption {
-        name: "num-stages",
-        description: "in how many stages loops are pipelined that do not say so themselves; 0: as many as hide latencies",
-        kind: OptionKind::Int,
-        default: "3",
-    }],
+    options: &[NUM_STAGES],
     ..PassSpec::new(
         "tritongpu-pipeline",
         "load the factors of products in a loop iterations ahead",
@@ -138,9 +148,7 @@ pub static PIPELINE: PassSpec = PassSpec {
 };
 
 fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
-    let stages = run.integer("num-stages");
-    let stages = u32::try_from(stages)
-        .map_err(|_| Complaint::new(format!("num-stages is {stages}, not a number of stages")))?;
+    let stages = stages_asked(run)?;
     let plans = plans_of(module, run)?;
     pipeline(module, stages, &plans);
     Ok(())

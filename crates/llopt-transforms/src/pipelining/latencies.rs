@@ -12,14 +12,14 @@ use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::LoadOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, Walk, attr};
-use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_plan::plans::Plans;
 use melior::ir::{OperationRef, ValueLike};
 
 use super::account::{LoopAccount, place};
 use super::candidate::Candidate;
 use super::stages::LATENCY;
-use super::{graph, indirect, warps_of};
+use super::{NUM_STAGES, graph, indirect, stages_asked, warps_of};
 use crate::allocation::plans_of;
 use crate::axis::AxisAnalysis;
 use crate::loops::unroll::STAGES;
@@ -28,12 +28,7 @@ use crate::loops::view::{For, innermost};
 /// Assigns latencies to loads.
 pub static ASSIGN: PassSpec = PassSpec {
     operation: Some("builtin.module"),
-    options: &[PassOption {
-        name: "num-stages",
-        description: "in how many stages loops are pipelined that do not say so themselves; 0: as many as hide latencies",
-        kind: OptionKind::Int,
-        default: "3",
-    }],
+    options: &[NUM_STAGES],
     ..PassSpec::new(
         "tritongpu-assign-latencies",
         "say by how many iterations loads should be ahead of what uses them",
@@ -42,9 +37,7 @@ pub static ASSIGN: PassSpec = PassSpec {
 };
 
 fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
-    let stages = run.integer("num-stages");
-    let stages = u32::try_from(stages)
-        .map_err(|_| Complaint::new(format!("num-stages is {stages}, not a number of stages")))?;
+    let stages = stages_asked(run)?;
     let plans = plans_of(module, run)?;
     let facts = AxisAnalysis::of(module);
     for of in innermost(module) {

@@ -7,6 +7,7 @@ mod block_pointers;
 mod build;
 mod contents;
 mod copy_waits;
+mod emitted;
 mod examples;
 mod indirect_loads;
 mod kernels;

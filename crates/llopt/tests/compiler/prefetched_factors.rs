@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use llopt::sim::reference::Limits;
-use llopt::sim::{self, Argument, Launch, Machine};
+use llopt::sim::{Argument, Launch};
 use llopt::{ArtifactKind, Compiler, Options, Source, Target, run_reference};
 use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
@@ -13,6 +13,7 @@ use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
 
 use crate::contents::halves;
+use crate::emitted::Emitted;
 use crate::loops::context;
 
 /// Extents of the result, and of k in an iteration.
@@ -158,19 +159,14 @@ fn factors_are_read_an_iteration_ahead() -> Result<()> {
         let compilation = compiler
             .compile(&source, ArtifactKind::Llvm)
             .context(name)?;
-        let machine = Machine::from_ir(compilation.artifact.bytes(), target, None)?;
+        let emitted = Emitted::new(&compilation, target)?;
         for iterations in 0..4 {
             let mut reference = Launch::new([1, 1, 1], 1, arguments(iterations));
             let original = Source::new("product.ttgir", text.as_str());
             run_reference(&original, &mut reference, Limits::default())?;
-            let mut given = arguments(iterations);
-            given.extend([Argument::Null, Argument::Null]);
-            let mut launch = Launch::new([1, 1, 1], 4 * lanes, given);
-            launch.dynamic_shared = u64::from(compilation.metadata.shared);
-            let report = machine.run(&mut launch, &sim::Options::default())?;
-            ensure!(report.findings.is_empty(), "{name}: {:?}", report.findings);
+            let left = emitted.left(arguments(iterations)).context(name)?;
             ensure!(
-                launch.arguments[2] == reference.arguments[2],
+                left[2] == reference.arguments[2],
                 "{name}: {iterations} iterations have another result"
             );
         }
