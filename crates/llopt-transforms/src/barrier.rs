@@ -3,8 +3,8 @@
 //!
 //! [`insert`] derives from each op what it does to shared memory: its memory effects on buffers, its scratch memory,
 //! its callee's frame. [`placement`] says where barriers are needed, and `ttg.local_barrier` ops are inserted there.
-//! Where an asynchronous copy unit accesses what threads have written, a fence is inserted too: buffers share memory,
-//! so the program itself cannot know all such places.
+//! Where an asynchronous copy unit accesses what threads have written, or overwrites what they have read, a fence is
+//! inserted too ([`fences`]): buffers share memory, so the program itself cannot know all such places.
 //!
 //! An op that writes to the memory of other blocks of a cluster needs a cluster barrier before it. If there has been
 //! one since these bytes were last used, the op is marked ([`CLUSTER_HAS_MET`]) and needs none. After an op that reads
@@ -16,6 +16,7 @@
 //! to.
 
 mod accesses;
+mod fences;
 mod late_waits;
 mod node;
 pub mod placement;
@@ -66,7 +67,13 @@ pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Comp
             .attr("sym_visibility")
             .and_then(AttributeExt::as_str)
             != Some("private");
-        for node in graph.fences(!is_kernel) {
+        for node in graph.needless_meetings() {
+            let operation = buffers.program.points[points[node]].operation;
+            operation.set_attr(CLUSTER_HAS_MET, attr::unit(operation.ctx()));
+            graph.nodes[node].is_barrier = false;
+        }
+        let (fences, barriers) = (graph.fences(!is_kernel), graph.barriers());
+        for node in fences {
             let before = buffers.program.points[points[node]].operation;
             if let Some(block) = before.parent_block() {
                 block.insert_operation_before(
@@ -75,13 +82,8 @@ pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Comp
                 );
             }
         }
-        for node in graph.needless_meetings() {
-            let operation = buffers.program.points[points[node]].operation;
-            operation.set_attr(CLUSTER_HAS_MET, attr::unit(operation.ctx()));
-            graph.nodes[node].is_barrier = false;
-        }
         // A barrier at the same place comes after the fence.
-        for node in graph.barriers() {
+        for node in barriers {
             let before = buffers.program.points[points[node]].operation;
             let count = if in_turns[node] { 2 } else { 1 };
             if let Some(block) = before.parent_block() {

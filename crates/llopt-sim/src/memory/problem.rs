@@ -6,7 +6,7 @@ use crate::machine::bytecode::{Program, SiteId};
 use crate::machine::findings::source;
 use crate::machine::report::FindingKind;
 use crate::memory::lives::Event;
-use crate::memory::shadow::{Problem, Stamp};
+use crate::memory::shadow::{Kind, Problem, Stamp};
 
 impl<const W: usize> Block<'_, W> {
     /// Reports what is wrong with an access to a byte.
@@ -62,7 +62,13 @@ impl<const W: usize> Block<'_, W> {
                 format!("a read of shared memory that nothing has written since its buffer was made{}{left}", event_of(program, &event))
             }),
             Problem::Unfenced(other) => self.find(FindingKind::MissingProxyFence, warp, lane, address, site, || {
-                format!("no proxy fence makes visible to the copy engine the write of {}", elsewhere(&other))
+                match other.kind {
+                    Kind::Read => format!(
+                        "the copy engine may overtake the read of {}: the reader has neither executed a proxy fence nor arrived at an mbarrier",
+                        elsewhere(&other)
+                    ),
+                    _ => format!("no proxy fence makes visible to the copy engine the write of {}", elsewhere(&other)),
+                }
             }),
             Problem::Pending(copy) => self.find(FindingKind::UnwaitedCopy, warp, lane, address, site, || {
                 let place = &program.sites[copy as usize];

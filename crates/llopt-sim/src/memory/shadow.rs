@@ -42,6 +42,13 @@
 //! those known to be followed by a fence. Barriers pass on both. A write that is known but not fenced is a separate
 //! kind of problem. Warp-group products read the data of `cp.async` copies without a fence; all libraries that use
 //! the two together rely on this.
+//!
+//! A read is *performed* some time after it is issued, and a barrier of the block does not wait for it: what other threads
+//! write afterwards still comes later, since all threads reach shared memory in order, but a write of the engine may
+//! overtake the read. Which instruction waits for the data is up to the assembler, which may move it past the barrier. So
+//! the reader itself must execute a proxy fence before the barrier, or the engine's issuer must have waited for an mbarrier at which
+//! the reader has arrived: such an arrival is itself an access of shared memory, after the read. Libraries give the buffers of a ring
+//! back to its producer this way, without a fence. Each warp has the ticks of reads that it knows to be *performed*.
 
 use std::ops::Range;
 
@@ -125,7 +132,7 @@ pub(crate) enum Problem {
     Stale(Event, Option<Stamp>),
     /// The copy issued there has not been waited for.
     Pending(SiteId),
-    /// No proxy fence is between that write and the copy engine.
+    /// No proxy fence is between that write and the copy engine, or that read need not be performed before the engine's write.
     Unfenced(Stamp),
 }
 
@@ -136,6 +143,8 @@ pub(crate) struct Knowledge {
     known: Vec<u32>,
     /// Ticks that have happened and are visible to the engine.
     fenced: Vec<u32>,
+    /// Ticks whose reads have been performed.
+    performed: Vec<u32>,
     /// The engine's copies that are complete.
     copies: Ticks,
 }
@@ -145,6 +154,7 @@ impl Knowledge {
         Self {
             known: vec![0; warps],
             fenced: vec![0; warps],
+            performed: vec![0; warps],
             copies: Ticks::default(),
         }
     }
@@ -154,6 +164,7 @@ impl Knowledge {
         for (mine, theirs) in [
             (&mut self.known, &other.known),
             (&mut self.fenced, &other.fenced),
+            (&mut self.performed, &other.performed),
         ] {
             mine.resize(mine.len().max(theirs.len()), 0);
             for (mine, theirs) in mine.iter_mut().zip(theirs) {
@@ -275,10 +286,23 @@ impl Clocks {
         self.vectors[warp].join(from);
     }
 
-    /// A proxy fence of the warp: all that it knows of becomes visible to the engine.
+    /// The knowledge that a warp brings to an mbarrier: its reads are performed once the arrival is.
+    pub(crate) fn arriving(&self, warp: usize) -> Knowledge {
+        let mut knowledge = self.vectors[warp].clone();
+        knowledge.performed[warp] = knowledge.known[warp];
+        knowledge
+    }
+
+    /// A proxy fence of the warp: all that it knows of becomes visible to the engine, and its own reads are performed.
     pub(crate) fn fence(&mut self, warp: usize) {
-        let Knowledge { known, fenced, .. } = &mut self.vectors[warp];
+        let Knowledge {
+            known,
+            fenced,
+            performed,
+            ..
+        } = &mut self.vectors[warp];
         fenced.clone_from(known);
+        performed[warp] = known[warp];
         // Later accesses of the warp come after the fence.
         self.advance(warp);
     }
@@ -339,13 +363,24 @@ impl Clocks {
         warp == engine || self.vectors[engine].fenced[warp] >= stamp.tick
     }
 
-    /// The error of an access of the engine to data that the stamped access wrote, if the two are ordered but have no
-    /// fence between them.
-    fn unfenced(&self, write: &Stamp, access: &Stamp) -> Option<Problem> {
-        let needs_none = (write.kind, access.kind) == (Kind::CopiedWrite, Kind::ProductRead);
-        let by_engine = usize::from(access.warp) == self.engine();
-        (by_engine && !needs_none && !self.visible_to_engine(write))
-            .then_some(Problem::Unfenced(*write))
+    /// Whether the read has been performed before the engine's copy begins.
+    fn performed_before_copy(&self, read: &Stamp) -> bool {
+        let (engine, warp) = (self.engine(), usize::from(read.warp));
+        warp == engine || self.vectors[engine].performed[warp] >= read.tick
+    }
+
+    /// The error of an access of the engine to data that the past access wrote or read, if the two are ordered but nothing
+    /// makes the engine wait.
+    fn unfenced(&self, past: &Stamp, access: &Stamp) -> Option<Problem> {
+        let is_safe = usize::from(access.warp) != self.engine()
+            || match past.kind {
+                Kind::CopiedWrite if access.kind == Kind::ProductRead => true,
+                Kind::Write | Kind::AtomicWrite | Kind::CopiedWrite => self.visible_to_engine(past),
+                Kind::Read => self.performed_before_copy(past),
+                // Mbarriers are not copied, and a product has been waited for.
+                Kind::AtomicRead | Kind::ProductRead => true,
+            };
+        (!is_safe).then_some(Problem::Unfenced(*past))
     }
 }
 
@@ -523,9 +558,7 @@ impl Shadow {
                 false => Problem::WithRead(*race),
             });
         }
-        past()
-            .filter(|past| past.kind.writes())
-            .find_map(|write| clocks.unfenced(write, stamp))
+        past().find_map(|past| clocks.unfenced(past, stamp))
     }
 
     /// Adds an access to those after the last plain write.

@@ -340,7 +340,7 @@ impl<const W: usize> Block<'_, W> {
         site: SiteId,
     ) -> Executed<()> {
         for lane in lanes(mask) {
-            let known = self.clocks.known(warp.index).clone();
+            let known = self.clocks.arriving(warp.index);
             let (who, address) = ((warp.index, lane), arrival.addresses[lane]);
             self.touch_barrier(who, warp.index, address, Kind::AtomicWrite, site);
             let barrier = self.transaction_barrier(warp.index, lane, address, site)?;

@@ -160,6 +160,29 @@ fn a_read_before_the_copy_has_arrived() {
 }
 
 #[test]
+fn a_copy_may_overtake_a_read() {
+    let other = LOAD.replace("i32 X", "i32 16");
+    let again = WAIT.replace("i32 0)", "i32 1)").replace("WAIT", "AGAIN");
+    let made = r#"%free = getelementptr i8, ptr addrspace(3) @s, i32 2056
+  call void asm sideeffect "@$1 mbarrier.init.shared::cta.b64 [$0], 32;", "r,b"(ptr addrspace(3) %free, i1 %first)"#;
+    let arrive = r#"call void asm sideeffect "mbarrier.arrive.shared::cta.b64 _, [$0];", "r"(ptr addrspace(3) %free)"#;
+    let all_arrived = WAIT.replace("%bar", "%free").replace("WAIT", "FREE");
+    for (between, found) in [
+        // A barrier does not wait for the data of the read, nor does an arrival that nobody waits for.
+        (&[BARRIER][..], &[FindingKind::MissingProxyFence][..]),
+        (&[arrive, BARRIER], &[FindingKind::MissingProxyFence]),
+        (&[FENCE, BARRIER], &[]),
+        (&[arrive, &all_arrived], &[]),
+    ] {
+        let before = [made, INIT, BARRIER, EXPECT, LOAD, WAIT, OUT];
+        let steps = [&before, between, &[EXPECT, &other, &again]].concat();
+        let (_, block, report) = run(&steps, (0, 0), tensor(0));
+        assert_eq!(kinds(&report), found, "{between:?}: {:?}", report.findings);
+        assert_eq!(block[1], 1.0);
+    }
+}
+
+#[test]
 fn a_store_without_proxy_fence() {
     let steps = [IN, BARRIER, STORE, COMMIT, STORED];
     let (_, _, report) = run(&steps, (0, 0), tensor(0));

@@ -101,19 +101,11 @@ impl AccessKind {
         matches!(self, Self::BulkCopy | Self::BulkRead | Self::ProductRead)
     }
 
-    /// Whether it is an access by threads that some access of the copy unit must not come before.
-    pub(super) fn is_by_threads(self) -> bool {
-        self.is_written_by_threads() || self == Self::Read
-    }
-
-    /// Whether a `later` access of the copy unit to the same bytes needs a fence after it.
+    /// Whether, as a write of threads, it needs a fence before a `later` access of the copy unit to the same bytes.
     ///
     /// Products see the data of `cp.async` once these have arrived; libraries that feed products this way rely on it.
-    /// A barrier does not wait for the data of a read that has been issued: the reads of threads are performed in the
-    /// order in which they are issued, but a write of the copy unit may overtake them (PTX ISA, "Async proxy").
     pub(super) fn needs_fence_before(self, later: Self) -> bool {
         match self {
-            Self::Read => later == Self::BulkCopy,
             Self::Copy | Self::Arrival => later != Self::ProductRead,
             _ => true,
         }

@@ -52,28 +52,6 @@ impl Graph {
         }
     }
 
-    /// The nodes before which a fence belongs, so that the asynchronous copy unit sees what threads have written, and
-    /// overwrites nothing that they have still to read: on every path from a write by threads to an access of the copy
-    /// unit to the same bytes, and from a read to a copy into them, there is a fence, and none is redundant. The order of the fence and the barriers between the two does not matter. With `after_unknown`
-    /// all bytes may have been written before the first node.
-    pub fn fences(&self, after_unknown: bool) -> Vec<usize> {
-        self.cuts(&Self::fence_terms(after_unknown))
-    }
-
-    fn fence_terms(after_unknown: bool) -> Terms {
-        Terms {
-            is_cut: |node| node.is_fence,
-            is_left: |access| access.kind.is_by_threads(),
-            meets: |access| access.kind.is_by_copy_unit(),
-            conflict: |before, access| {
-                before.is_none_or(|before| {
-                    before.overlaps(access) && before.kind.needs_fence_before(access.kind)
-                })
-            },
-            after_unknown,
-        }
-    }
-
     /// The nodes that need no cluster barrier: on every path to such a node there is one after the last access to the
     /// bytes that the node writes, and after the program began. Cluster barriers that could themselves be left out do
     /// not count.
@@ -105,7 +83,7 @@ impl Graph {
     }
 
     /// Where cuts belong, in program order: as far outside of loops as possible.
-    fn cuts(&self, terms: &Terms) -> Vec<usize> {
+    pub(super) fn cuts(&self, terms: &Terms) -> Vec<usize> {
         let place = |from: Option<usize>, to, cuts: &BTreeSet<usize>| match from {
             Some(from) => self.place_between(from, to, cuts),
             None => to,
@@ -153,8 +131,8 @@ mod tests {
     }
 
     use AccessKind::{
-        Arrival, Await, Begin, BulkCopy, BulkRead, BulkReadEnd, Copy, End, ProductRead, Read,
-        Release, Signal, Write,
+        Arrival, Await, Begin, BulkCopy, BulkRead, BulkReadEnd, Copy, End, ProductRead, Publish,
+        Read, Release, Signal, Write,
     };
     use Program::{Barrier, Choice, Loop};
 
@@ -330,6 +308,74 @@ mod tests {
         let arrives = Program::Access(Release, 0, 64);
         let graph = graph(&[Loop(vec![access(Await, 0), arrives])]);
         assert_eq!(graph.barriers(), [2]);
+    }
+
+    /// A read and a copy into its bytes, with a path from the one to the other on which no barrier comes after a fence.
+    fn overtaken(graph: &Graph, barriers: &[usize], fences: &[usize]) -> Option<(usize, usize)> {
+        let reads = (0..graph.nodes.len()).flat_map(|node| {
+            let accesses = graph.nodes[node].accesses.iter();
+            accesses
+                .filter(|access| access.kind == Read)
+                .map(move |access| (node, access))
+        });
+        for (from, read) in reads {
+            let mut seen = BTreeSet::new();
+            let after = |from: usize, fenced: bool| {
+                let successors = graph.nodes[from].successors.iter();
+                successors.map(move |&to| (to, fenced))
+            };
+            let mut stack: Vec<(usize, bool)> = after(from, false).collect();
+            while let Some((node, fenced)) = stack.pop() {
+                if !seen.insert((node, fenced)) {
+                    continue;
+                }
+                let fenced = fenced || fences.contains(&node);
+                if fenced && (graph.nodes[node].is_barrier || barriers.contains(&node)) {
+                    continue;
+                }
+                let mut accesses = graph.nodes[node].accesses.iter();
+                if accesses.any(|access| access.kind == BulkCopy && access.overlaps(read)) {
+                    return Some((from, node));
+                }
+                stack.extend(after(node, fenced));
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn the_fence_of_a_reader_comes_before_the_barrier() {
+        // 0 read, 1 write of what was read, 2 copy into the same bytes.
+        let program = [access(Read, 0), access(Write, 0), access(BulkCopy, 0)];
+        let mut write_between = graph(&program);
+        assert_eq!(write_between.barriers(), [1, 2]);
+        assert_eq!(write_between.fences(false), [2]);
+        // 0 read, 1 write elsewhere that a barrier must precede, 2 copy.
+        write_between.nodes[1].accesses[0] = Access::new(Write, 8..9);
+        write_between.nodes[0]
+            .accesses
+            .push(Access::new(Read, 8..9));
+        assert_eq!(write_between.barriers(), [1]);
+        assert_eq!(write_between.fences(false), [1]);
+        // A barrier of the program.
+        let of_the_program = graph(&[access(Read, 0), Barrier, access(BulkCopy, 0)]);
+        assert_eq!(of_the_program.barriers(), []);
+        assert_eq!(of_the_program.fences(false), [1]);
+    }
+
+    #[test]
+    fn the_fence_of_a_reader_comes_before_the_arrival_of_another_thread() {
+        // The buffer is given back to a partition that copies, in a graph of its own part.
+        let mut given_back = graph(&[
+            access(BulkCopy, 0),
+            Loop(vec![access(Await, 8), access(Read, 0), access(Publish, 0)]),
+        ]);
+        let last = given_back.nodes.len() - 1;
+        given_back.nodes[last]
+            .accesses
+            .push(Access::new(Release, 0..64));
+        assert_eq!(given_back.barriers(), [last]);
+        assert_eq!(given_back.fences(false), [last]);
     }
 
     #[test]
@@ -570,8 +616,15 @@ mod tests {
         fn cuts_are_those_found_by_beginning_anew(graph in unstructured(), after_unknown: bool) {
             let barriers = Graph::barrier_terms();
             prop_assert_eq!(graph.barriers(), cuts_by_beginning_anew(&graph, &barriers));
-            let fences = Graph::fence_terms(after_unknown);
-            prop_assert_eq!(graph.fences(after_unknown), cuts_by_beginning_anew(&graph, &fences));
+            let writes = Graph::write_terms(after_unknown);
+            prop_assert_eq!(graph.cuts(&writes), cuts_by_beginning_anew(&graph, &writes));
+        }
+
+        #[test]
+        fn a_copy_comes_after_a_fence_of_the_readers_and_a_barrier(program in program()) {
+            let graph = graph(&program);
+            let (barriers, fences) = (graph.barriers(), graph.fences(false));
+            prop_assert_eq!(overtaken(&graph, &barriers, &fences), None, "{:?} {:?}", barriers, fences);
         }
 
         #[test]

@@ -183,6 +183,15 @@ impl<'g> Separation<'g> {
         self.arriving.iter().map(of_node).collect()
     }
 
+    /// The accesses that are met at each node or after it, before a cut.
+    pub(super) fn accesses_ahead(&self) -> Vec<Vec<Access>> {
+        let of_node = |ahead: &Arriving| {
+            let accesses = ahead.iter().filter_map(|&(class, _)| self.access(class));
+            accesses.cloned().collect()
+        };
+        self.ahead().iter().map(of_node).collect()
+    }
+
     fn access(&self, class: Class) -> Option<&'g Access> {
         let position = (class as usize).checked_sub(1)?;
         self.accesses.get(position).copied()
