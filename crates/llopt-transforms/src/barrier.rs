@@ -10,6 +10,8 @@
 //! one since these bytes were last used, the op is marked ([`CLUSTER_HAS_MET`]) and needs none. After an op that reads
 //! the memory of other blocks, the wait for the other readers is deferred (`late_waits`).
 //!
+//! A write to global memory that several warps have read waits for all of them (`repeated`).
+//!
 //! Where halves of a block take turns, one barrier between two accesses is not enough (`turns`).
 //!
 //! Requires offsets ([`crate::allocation`]): accesses conflict if their bytes overlap, whichever buffers they belong
@@ -19,20 +21,21 @@ mod accesses;
 mod late_waits;
 mod node;
 pub mod placement;
+mod repeated;
 mod separation;
 mod slots;
 mod turns;
 
 use std::collections::HashMap;
 
-use llopt_dialects::ttg::LocalBarrierOp;
 use llopt_dialects::ttg::effects::CLUSTER_HAS_MET;
+use llopt_dialects::ttg::{BarrierOp, LocalBarrierOp};
 use llopt_dialects::ttng::FenceAsyncSharedOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
 use llopt_mlir::pass::PassSpec;
 use llopt_plan::plans::Plans;
-use melior::ir::{BlockLike, OperationRef};
+use melior::ir::{BlockLike, Location, Operation, OperationRef};
 
 use crate::allocation::{FunctionBuffers, plans_of};
 use crate::flow::{self, Symbols};
@@ -81,15 +84,22 @@ pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Comp
             graph.nodes[node].is_barrier = false;
         }
         // A barrier at the same place comes after the fence.
-        for node in graph.barriers() {
+        let mut wait_before = |node: usize, build: fn(Location) -> Operation| {
             let before = buffers.program.points[points[node]].operation;
             let count = if in_turns[node] { 2 } else { 1 };
             if let Some(block) = before.parent_block() {
                 for _ in 0..count {
-                    block.insert_operation_before(before, LocalBarrierOp::build(before.loc()));
+                    block.insert_operation_before(before, build(before.loc()));
                     inserted += 1;
                 }
             }
+        };
+        for node in repeated::nodes(&graph, &buffers.program.points, &points) {
+            graph.nodes[node].is_barrier = true;
+            wait_before(node, |location| BarrierOp::build(location, Some("all")));
+        }
+        for node in graph.barriers() {
+            wait_before(node, |location| LocalBarrierOp::build(location));
         }
         late_waits::defer(&buffers);
         if let Some(name) = flow::symbol_name(function) {

@@ -52,6 +52,16 @@ impl Graph {
         }
     }
 
+    /// The nodes before which a barrier belongs, so that no warp writes what another one has still to read. The order
+    /// of writes and what follows them does not matter.
+    pub fn barriers_after_reads(&self) -> Vec<usize> {
+        self.cuts(&Terms {
+            is_left: |access| access.kind == AccessKind::Read,
+            meets: |access| access.kind == AccessKind::Write,
+            ..Self::barrier_terms()
+        })
+    }
+
     /// The nodes before which a fence belongs, so that the asynchronous copy unit sees what threads have written, and
     /// overwrites nothing that they have still to read: on every path from a write by threads to an access of the copy
     /// unit to the same bytes, and from a read to a copy into them, there is a fence, and none is redundant. The order of the fence and the barriers between the two does not matter. With `after_unknown`
