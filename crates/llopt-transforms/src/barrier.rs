@@ -35,7 +35,7 @@ use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
 use llopt_mlir::pass::PassSpec;
 use llopt_plan::plans::Plans;
-use melior::ir::{BlockLike, Location, Operation, OperationRef};
+use melior::ir::{BlockLike, OperationRef};
 
 use crate::allocation::{FunctionBuffers, plans_of};
 use crate::flow::{self, Symbols};
@@ -84,22 +84,26 @@ pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Comp
             graph.nodes[node].is_barrier = false;
         }
         // A barrier at the same place comes after the fence.
-        let mut wait_before = |node: usize, build: fn(Location) -> Operation| {
+        let mut wait_before = |node: usize, for_all_memory: bool| {
             let before = buffers.program.points[points[node]].operation;
             let count = if in_turns[node] { 2 } else { 1 };
             if let Some(block) = before.parent_block() {
                 for _ in 0..count {
-                    block.insert_operation_before(before, build(before.loc()));
+                    let barrier = match for_all_memory {
+                        true => BarrierOp::build(before.loc(), Some("all")),
+                        false => LocalBarrierOp::build(before.loc()),
+                    };
+                    block.insert_operation_before(before, barrier);
                     inserted += 1;
                 }
             }
         };
         for node in repeated::nodes(&graph, &buffers.program.points, &points) {
             graph.nodes[node].is_barrier = true;
-            wait_before(node, |location| BarrierOp::build(location, Some("all")));
+            wait_before(node, true);
         }
         for node in graph.barriers() {
-            wait_before(node, |location| LocalBarrierOp::build(location));
+            wait_before(node, false);
         }
         late_waits::defer(&buffers);
         if let Some(name) = flow::symbol_name(function) {
