@@ -10,6 +10,8 @@
 //! one since these bytes were last used, the op is marked ([`CLUSTER_HAS_MET`]) and needs none. After an op that reads
 //! the memory of other blocks, the wait for the other readers is deferred (`late_waits`).
 //!
+//! A write to global memory that several warps have read waits for all of them (`repeated`).
+//!
 //! Where halves of a block take turns, one barrier between two accesses is not enough (`turns`).
 //!
 //! Requires offsets ([`crate::allocation`]): accesses conflict if their bytes overlap, whichever buffers they belong
@@ -20,14 +22,15 @@ mod fences;
 mod late_waits;
 mod node;
 pub mod placement;
+mod repeated;
 mod separation;
 mod slots;
 mod turns;
 
 use std::collections::HashMap;
 
-use llopt_dialects::ttg::LocalBarrierOp;
 use llopt_dialects::ttg::effects::CLUSTER_HAS_MET;
+use llopt_dialects::ttg::{BarrierOp, LocalBarrierOp};
 use llopt_dialects::ttng::FenceAsyncSharedOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
@@ -72,6 +75,10 @@ pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Comp
             operation.set_attr(CLUSTER_HAS_MET, attr::unit(operation.ctx()));
             graph.nodes[node].is_barrier = false;
         }
+        let repeated = repeated::nodes(&graph, &buffers.program.points, &points);
+        for &node in &repeated {
+            graph.nodes[node].is_barrier = true;
+        }
         let (fences, barriers) = (graph.fences(!is_kernel), graph.barriers());
         for node in fences {
             let before = buffers.program.points[points[node]].operation;
@@ -83,15 +90,25 @@ pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Comp
             }
         }
         // A barrier at the same place comes after the fence.
-        for node in barriers {
+        let mut wait_before = |node: usize, for_all_memory: bool| {
             let before = buffers.program.points[points[node]].operation;
             let count = if in_turns[node] { 2 } else { 1 };
             if let Some(block) = before.parent_block() {
                 for _ in 0..count {
-                    block.insert_operation_before(before, LocalBarrierOp::build(before.loc()));
+                    let barrier = match for_all_memory {
+                        true => BarrierOp::build(before.loc(), Some("all")),
+                        false => LocalBarrierOp::build(before.loc()),
+                    };
+                    block.insert_operation_before(before, barrier);
                     inserted += 1;
                 }
             }
+        };
+        for node in repeated {
+            wait_before(node, true);
+        }
+        for node in barriers {
+            wait_before(node, false);
         }
         late_waits::defer(&buffers);
         if let Some(name) = flow::symbol_name(function) {

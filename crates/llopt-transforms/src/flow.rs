@@ -318,6 +318,11 @@ fn region_arguments<'c: 'a, 'a>(
     entry.map(arguments).unwrap_or_default()
 }
 
+/// The parameters of a function.
+pub(crate) fn parameters<'c: 'a, 'a>(function: OperationRef<'c, 'a>) -> Vec<Value<'c, 'a>> {
+    region_arguments(function, 0)
+}
+
 fn arguments<'c: 'a, 'a>(block: BlockRef<'c, 'a>) -> Vec<Value<'c, 'a>> {
     block.argument_values().collect()
 }

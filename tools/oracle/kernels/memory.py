@@ -317,3 +317,24 @@ def exchange_if_launch(type, n=256):
 
 for type in ("i32", "i64"):
     program(f"exchange_if_{type}", exchange_if, {n: "*" + type for n in "acop"}, {"N": 256}, exchange_if_launch(type))
+
+
+@triton.jit
+def overwritten(a, s, o, N: tl.constexpr, M: tl.constexpr):
+    """Overwrites what several warps have loaded, each of which stores what it makes of that elsewhere."""
+    i, j = tl.arange(0, N), tl.arange(0, M)
+    x, first = tl.load(a + i), tl.load(s)
+    tl.store(a + i, x + 1)
+    tl.store(s, first + M)
+    tl.store(o + j, first + j)
+    rows = tl.arange(0, M // N)
+    tl.store(o + M + rows[:, None] * N + i[None, :], tl.broadcast_to(x[None, :], (M // N, N)))
+
+
+def overwritten_launch(rng, n=32, m=512):
+    x, first = numbers(rng, "i32", n, low=-99, high=99), numbers(rng, "i32", 1, low=0, high=99)
+    o = np.concatenate([first + np.arange(m), np.tile(x, m // n)]).astype(np.int32)
+    return start(1, ("i32", x, x + 1), ("i32", first, first + m), ("i32", np.zeros_like(o), o))
+
+
+program("overwritten", overwritten, {n: "*i32" for n in "aso"}, {"N": 32, "M": 512}, overwritten_launch)

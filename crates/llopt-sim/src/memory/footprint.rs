@@ -31,6 +31,9 @@ use crate::memory::shadow::{Clocks, Kind, Problem, Shadow, Stamp};
 /// Bytes of global memory whose history is kept for one block.
 pub(crate) const MOST_BYTES: usize = 4 << 20;
 
+/// Updates of a word whose times are kept for one block.
+const MOST_UPDATES: usize = 1 << 20;
+
 /// Bytes of a page.
 const PAGE: u64 = 64;
 
@@ -63,6 +66,8 @@ pub(crate) struct Watch {
     touches: Vec<Touch>,
     /// The times at which it updated each word.
     updates: HashMap<u64, Vec<u32>>,
+    /// The word that it updated last, and how often since it accessed anything else.
+    polled: Option<(u64, u32)>,
     /// Pairs of instructions that race, and the one of the two where this is reported.
     told: HashMap<(SiteId, SiteId), SiteId>,
     /// Whether it accessed more than is kept.
@@ -82,6 +87,7 @@ impl Watch {
             shadow: Shadow::new(0),
             touches: Vec::new(),
             updates: HashMap::new(),
+            polled: None,
             told: HashMap::new(),
             is_incomplete: false,
         }
@@ -155,6 +161,9 @@ impl Watch {
                 Kind::AtomicWrite => touch.update = Some(actor),
             }
             touch.times = (if first { time } else { touch.times.0 }, time);
+            if !matches!(stamp.kind, Kind::AtomicRead | Kind::AtomicWrite) {
+                self.polled = None;
+            }
             let found = match problem {
                 Some(Problem::WithWrite(other)) if touch.before != Some(stamp.site) => Some(Race {
                     other,
@@ -182,11 +191,20 @@ impl Watch {
     }
 
     /// Records that the block has updated a word by an atomic.
+    ///
+    /// What order an access has depends on the last update before it and on the first one after it. So of many updates
+    /// with no access between them, as of a lock that a block waits for, the first and the last are kept.
     pub(crate) fn update(&mut self, address: u64, time: u32) {
+        let count = match self.polled {
+            Some((word, count)) if word == address => count.saturating_add(1),
+            _ => 1,
+        };
+        self.polled = Some((address, count));
         let times = self.updates.entry(address).or_default();
-        // A bound: more times would not change the result.
-        if times.len() < 1 << 16 {
-            times.push(time);
+        let is_full = times.len() >= MOST_UPDATES;
+        match times.last_mut() {
+            Some(last) if count > 2 || is_full => *last = time,
+            _ => times.push(time),
         }
     }
 
@@ -194,6 +212,11 @@ impl Watch {
     pub(crate) fn footprint(self) -> Footprint {
         let mut pages: Vec<(u64, usize)> = self.pages.into_iter().collect();
         pages.sort_unstable();
+        // Between two updates of the block all times are alike: the same updates come before and after.
+        let mut updated: Vec<u32> = self.updates.values().flatten().copied().collect();
+        updated.sort_unstable();
+        let interval = |time: u32| updated.partition_point(|&update| update < time);
+        let intervals = |times: (u32, u32)| (interval(times.0), interval(times.1));
         let mut runs: Vec<Run> = Vec::new();
         for (page, begin) in pages {
             for (i, touch) in self.touches[begin..begin + PAGE as usize]
@@ -211,6 +234,8 @@ impl Watch {
                     && run.end == address
                     && sites(run.read, run.write, run.update)
                         == sites(touch.read, touch.write, touch.update)
+                    && ((touch.read, touch.write) == (None, None)
+                        || intervals(run.times) == intervals(touch.times))
                 {
                     run.end += 1;
                     run.values.extend(touch.write.map(|_| touch.value));
@@ -459,6 +484,43 @@ mod tests {
         assert_eq!(kinds(&[write(), too_early]), [(64, true, false)]);
         let another = footprint(&[(Kind::Read, 64, &[1; 4], 6)], &[(2000, 5)]);
         assert_eq!(kinds(&[write(), another]), [(64, true, false)]);
+    }
+
+    /// Neighbouring bytes that a block writes before and after it has released a lock are not written at one time.
+    #[test]
+    fn neighbours_written_at_different_times_are_ordered_separately() {
+        let accesses: [(Kind, u64, &[u8], u32); 2] =
+            [(Kind::Write, 64, &[1; 4], 3), (Kind::Write, 68, &[1; 4], 9)];
+        // One instruction stores twice.
+        let mut watch = Watch::new();
+        let clocks = Clocks::new(1, true);
+        for (sequence, (kind, address, bytes, time)) in (0..).zip(accesses) {
+            let stamp = Stamp {
+                warp: 0,
+                lane: 0,
+                kind,
+                tick: clocks.tick(0),
+                site: 0,
+                sequence,
+            };
+            let race = watch.access(address, stamp, &[0; 4], bytes, time, &clocks);
+            assert!(race.is_none());
+        }
+        watch.update(1000, 4);
+        let writes = watch.footprint();
+        assert_eq!(writes.runs.len(), 2);
+        let after = footprint(&[(Kind::Write, 64, &[2; 4], 12)], &[(1000, 6)]);
+        assert_eq!(kinds(&[writes, after]), []);
+    }
+
+    /// However long a block waits, the update by which its wait ends orders what follows.
+    #[test]
+    fn the_last_update_of_a_long_wait_counts() {
+        let write = footprint(&[(Kind::Write, 64, &[1; 4], 3)], &[(1000, 100_000)]);
+        let polls: Vec<(u64, u32)> = (0..=100_001).map(|time| (1000, time)).collect();
+        let after = footprint(&[(Kind::Read, 64, &[1; 4], 100_002)], &polls);
+        assert_eq!(after.updates[&1000], [0, 100_001]);
+        assert_eq!(kinds(&[write, after]), []);
     }
 
     /// The sweep finds the same as comparing all pairs.

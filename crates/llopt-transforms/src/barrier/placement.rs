@@ -52,6 +52,16 @@ impl Graph {
         }
     }
 
+    /// The nodes before which a barrier belongs, so that no warp writes what another one has still to read. The order
+    /// of writes and what follows them does not matter.
+    pub fn barriers_after_reads(&self) -> Vec<usize> {
+        self.cuts(&Terms {
+            is_left: |access| access.kind == AccessKind::Read,
+            meets: |access| access.kind == AccessKind::Write,
+            ..Self::barrier_terms()
+        })
+    }
+
     /// The nodes that need no cluster barrier: on every path to such a node there is one after the last access to the
     /// bytes that the node writes, and after the program began. Cluster barriers that could themselves be left out do
     /// not count.
