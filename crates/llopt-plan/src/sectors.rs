@@ -183,3 +183,67 @@ impl Steps {
         beyond.filter(|step| *step >= run).min().unwrap_or(u64::MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use llopt_layout::Dim;
+    use llopt_target::Target;
+
+    use super::*;
+    use crate::element::Element;
+
+    /// The sectors of all bytes of a tensor of this shape, by what is known of its addresses.
+    fn sectors(shape: &[u32], contiguity: u64, alignment: u64, strides: Option<&Strides>) -> f32 {
+        let bits: u32 = shape.iter().map(|extent| extent.ilog2()).sum();
+        let elements: Vec<u32> = (0..bits).map(|bit| 1 << bit).collect();
+        let numbers = [
+            (Dim::REGISTER, elements.clone()),
+            (Dim::LANE, Vec::new()),
+            (Dim::WARP, Vec::new()),
+            (Dim::BLOCK, Vec::new()),
+        ];
+        let tensor = TensorType::from_numbers(Element::I8, shape.to_vec(), &numbers).unwrap();
+        let mut runs = vec![1; shape.len()];
+        *runs.last_mut().unwrap() = contiguity;
+        let facts = AxisFacts::unknown(shape.len(), Pow2::ONE).with_promises(&runs, &[], &[]);
+        let costs = Target::parse("cuda:90").unwrap().global_costs();
+        let sharing = Sharing::of(&tensor, &facts, |_| alignment, strides, &costs);
+        sharing.sectors(&elements)
+    }
+
+    fn strides(distances: &[Option<u64>], start: u64) -> Strides {
+        Strides {
+            distances: distances.to_vec(),
+            start: Pow2::dividing(start),
+        }
+    }
+
+    #[test]
+    fn rows_that_follow_each_other_share_sectors() {
+        // 64 rows of two bytes: each by itself, or 128 bytes together.
+        assert_eq!(sectors(&[64, 2], 2, 2, None), 64.0);
+        let together = strides(&[Some(2), Some(1)], 32);
+        assert_eq!(sectors(&[64, 2], 2, 2, Some(&together)), 4.0);
+        // Every other sector.
+        let apart = strides(&[Some(64), Some(1)], 32);
+        assert_eq!(sectors(&[64, 2], 2, 2, Some(&apart)), 64.0);
+        // The same row each time.
+        let same = strides(&[Some(0), Some(1)], 32);
+        assert_eq!(sectors(&[64, 2], 2, 2, Some(&same)), 1.0);
+        // Windows that overlap are counted row by row.
+        let windows = strides(&[Some(1), Some(1)], 32);
+        assert_eq!(sectors(&[64, 32], 32, 32, Some(&windows)), 64.0);
+    }
+
+    #[test]
+    fn a_run_that_starts_anywhere_touches_more_in_the_mean() {
+        // The mean over all starts, counted one by one.
+        for (length, alignment) in [(128u32, 16u32), (64, 4), (16, 16), (16, 4), (4, 1)] {
+            let starts: Vec<u32> = (0..32).step_by(alignment as usize).collect();
+            let touched = starts.iter().map(|start| (start + length).div_ceil(32));
+            let mean = touched.sum::<u32>() as f32 / starts.len() as f32;
+            let found = sectors(&[length], length.into(), alignment.into(), None);
+            assert_eq!(found, mean, "{length} bytes, {alignment}");
+        }
+    }
+}

@@ -27,7 +27,11 @@
 //!                                         r = reduce(p)
 //! ```
 //!
-//! The initial value is scaled as well, so it is one of the partial results.
+//! The initial value is scaled as well, so it is one of the partial results. Where the factor overflows, the neutral
+//! elements of other places become NaN; a sum may differ in such cases in any order but one.
+//!
+//! Loops with matrix products stay as they are: there the sum is computed beside the products, and a longer way from
+//! one iteration to the next counts more than what it costs.
 //!
 //! Whether this is cheaper depends on the layout, so it is part of a label's price: a reduction that can stay in its
 //! threads costs the cheaper of both forms, and the chosen label decides which form is written. The labelling is then
@@ -37,7 +41,9 @@ use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::ReshapeOp;
 use llopt_dialects::{arith, scf, tt};
 use llopt_layout::{Dim, LinearLayout};
-use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, attr};
+use llopt_mlir::ir::{
+    AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, Walk, attr,
+};
 use llopt_plan::reduction::kind::{Kind, WarpCombination};
 use melior::dialect::arith as build;
 use melior::ir::operation::Operation;
@@ -48,6 +54,7 @@ use super::combining::Combining;
 use super::cost::{Costs, registers, times};
 use super::frequency::Frequencies;
 use super::labelling::Cost;
+use crate::products::is_product;
 
 /// A reduction whose results a loop accumulates.
 #[derive(Clone, Copy)]
@@ -93,6 +100,9 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         let around = combine
             .parent_op()
             .filter(|&op| scf::ForOp::of(op).is_some())?;
+        if scaling.is_some() && body_multiplies(around) {
+            return None;
+        }
         if reduce.parent_block() != combine.parent_block() {
             return None;
         }
@@ -347,6 +357,13 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         result.set_type(of_shape(&left));
         Some(result)
     }
+}
+
+/// Whether there is a matrix product in a loop.
+fn body_multiplies(around: OperationRef<'_, '_>) -> bool {
+    let mut found = false;
+    around.for_each_op(Walk::PreOrder, |operation| found |= is_product(operation));
+    found
 }
 
 /// The carried value that a product of the same type scales before the combination, if all of it can be scaled instead:
