@@ -100,9 +100,6 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         let around = combine
             .parent_op()
             .filter(|&op| scf::ForOp::of(op).is_some())?;
-        if scaling.is_some() && body_multiplies(around) {
-            return None;
-        }
         if reduce.parent_block() != combine.parent_block() {
             return None;
         }
@@ -113,6 +110,9 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
             None => other,
             Some(scaling) => scaled(scaling, combine, kind)?,
         };
+        if scaling.is_some() && body_multiplies(around) {
+            return None;
+        }
         let user = scaling.unwrap_or(combine);
         let (block, number) = argument.argument_of()?;
         let body = around.region_ref(0)?.single_block()?;
