@@ -10,7 +10,6 @@
 // CHECK: scf.for {{.*}} -> (f32, tensor<[[PARTS]]xf32,
 // CHECK: "tt.reduce"(%{{.*}}) <{axis = 0 : i32}>
 // CHECK: -> f32
-// CHECK: "tt.reduce"(%{{.*}}) <{axis = 0 : i32}>
 // CHECK: -> tensor<[[PARTS]]xf32,
 // CHECK: arith.mulf {{.*}} : tensor<[[PARTS]]xf32,
 // CHECK: arith.addf {{.*}} : tensor<[[PARTS]]xf32,

@@ -202,7 +202,7 @@ mod tests {
             (Dim::WARP, Vec::new()),
             (Dim::BLOCK, Vec::new()),
         ];
-        let tensor = TensorType::from_numbers(Element::I8, shape.to_vec(), &numbers).unwrap();
+        let tensor = TensorType::from_numbers(Element::Int(8), shape.to_vec(), &numbers).unwrap();
         let mut runs = vec![1; shape.len()];
         *runs.last_mut().unwrap() = contiguity;
         let facts = AxisFacts::unknown(shape.len(), Pow2::ONE).with_promises(&runs, &[], &[]);

@@ -172,6 +172,18 @@ impl LinearValues {
                         let offset = scaled(offset, factor, Pow2::dividing(bytes));
                         Some(sum(operand(0)?, offset, 1))
                     }
+                    Integers::Transpose => {
+                        let order = operation.attr("order")?.as_integers()?;
+                        let linear = operand(0)?;
+                        let strides = order.into_iter().map(|dim| {
+                            let dim = usize::try_from(dim).ok()?;
+                            linear.strides.get(dim).copied()
+                        });
+                        Some(Linear {
+                            strides: strides.collect::<Option<_>>()?,
+                            start: linear.start,
+                        })
+                    }
                     Integers::Unknown
                     | Integers::Bits
                     | Integers::Elementwise
@@ -179,7 +191,6 @@ impl LinearValues {
                     | Integers::Read
                     | Integers::Program
                     | Integers::Element
-                    | Integers::Transpose
                     | Integers::Reshape
                     | Integers::Join
                     | Integers::Split
