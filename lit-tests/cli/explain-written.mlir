@@ -16,7 +16,7 @@
 // JSON-NEXT: "cost":
 // JSON-NEXT: "access": {
 // JSON-NEXT: "instructions": 1,
-// JSON-NEXT: "sectors": 16.25
+// JSON-NEXT: "sectors": 16.125
 // JSON: "op": "ttg.convert_layout",
 // JSON-NEXT: "location": "{{.*}}:44:12",
 // JSON-NEXT: "runs": 8.0,
@@ -26,7 +26,7 @@
 // JSON-NEXT: "cost":
 // JSON-NEXT: "access": {
 // JSON-NEXT: "instructions": 4,
-// JSON-NEXT: "sectors": 16.25
+// JSON-NEXT: "sectors": 16.125
 #vectors = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 #single = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {

@@ -16,7 +16,8 @@ for (conversions larger than shared memory), are counted as left out. For each t
     dearer        kernels that cost more than Triton's
     in loops      kernels with more conversions in loops than Triton's, each as often as it runs; a store of registers to
                   shared memory counts as one, as the conversion through shared memory is spelled by some passes
-    accesses      kernels with more global instructions than Triton's at no fewer sectors
+    accesses      kernels with more global instructions than Triton's at no fewer sectors, unless `explain` names accesses that
+                  make up for them, and what the kernel would cost more with wider ones
     gap           kernels whose cost is above the lower bound
     not fixed     kernels whose own output gets other layouts when they are chosen anew
     by name       kernels whose layouts change when their values have other names, or their functions another order
@@ -136,12 +137,11 @@ class Measure:
         command = [self.llopt, "explain", source, "--target", self.kernel.target, *options, "--json"]
         return json.loads(run(command))
 
-    def gap(self, source):
-        """How much the chosen layouts cost above the lower bound; `explain` does not choose for clusters."""
+    def chosen(self, source):
+        """What `explain` says of the choice of layouts; it does not choose for clusters."""
         if self.kernel.meta.get("num_ctas", 1) > 1:
-            return 0.0
-        layouts = self.explain(source, *self.options("num_warps"))["layouts"]
-        return layouts["cost"] - layouts["bound"]
+            return {"cost": 0.0, "bound": 0.0, "accesses": []}
+        return self.explain(source, *self.options("num_warps"))["layouts"]
 
     def layouts(self, source):
         command = [self.llopt, "compile", source, "--target", self.kernel.target, "--emit", "ttgir"]
@@ -181,9 +181,14 @@ class Measure:
             found.add("dearer")
         if ours.converted_in_loops > theirs.converted_in_loops:
             found.add("in loops")
-        if ours.instructions > theirs.instructions and ours.sectors >= theirs.sectors:
-            found.add("accesses")
-        if self.gap(source) > ROUNDING:
+        chosen = self.chosen(source)
+        if ours.sectors >= theirs.sectors:
+            dear = [access for access in chosen["accesses"] if access["widening"] > 0]
+            # Those that run in loops weigh more, so this asks for more than it has to.
+            wider = sum(access["instructions"] - access["fewer"] for access in dear)
+            if ours.instructions > theirs.instructions + wider:
+                found.add("accesses")
+        if chosen["cost"] - chosen["bound"] > ROUNDING:
             found.add("gap")
         again = self.store(self.chosen_anew(own), ".again.ttgir")
         plain = run([self.llopt, own, "--canonicalize", "--cse"])

@@ -7,6 +7,7 @@ use llopt_target::atomics::SummedFloat;
 use crate::element::Element;
 use crate::facts::AxisFacts;
 use crate::global_access::{AccessKind, AccessPrice, Addresses, GlobalAccess};
+use crate::sectors::Strides;
 use crate::tensor::TensorType;
 
 /// How many neighbouring elements one instruction updates, for naturally aligned groups.
@@ -46,6 +47,7 @@ pub fn price(
     update: Option<RmwOp>,
     tensor: &TensorType,
     addresses: Addresses<'_>,
+    strides: Option<&Strides>,
     mask: Option<&AxisFacts>,
     target: Target,
 ) -> AccessPrice {
@@ -53,6 +55,7 @@ pub fn price(
     let access = |mask| GlobalAccess {
         tensor,
         addresses,
+        strides,
         mask,
         kind: AccessKind::Atomic {
             widest: update.map_or(1, |update| width(update, element, target)),
@@ -93,7 +96,7 @@ mod tests {
         let price_on = |name: &str, mask: Option<&AxisFacts>, update| {
             let target = Target::parse(name).unwrap();
             let addresses = Addresses::Pointers(&facts);
-            let price = price(update, &tensor, addresses, mask, target);
+            let price = price(update, &tensor, addresses, None, mask, target);
             (price.width, price.instructions)
         };
         assert_eq!(price_on("cuda:80", None, Some(RmwOp::Fadd)), (2, 2));

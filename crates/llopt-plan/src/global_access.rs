@@ -5,11 +5,11 @@
 //! first is a question to the layout; the rest are facts about values that an analysis provides ([`crate::facts`]).
 
 use llopt_layout::Dim;
-use llopt_layout::f2::Echelon;
 use llopt_target::Target;
 use llopt_target::global_memory::GlobalCosts;
 
 use crate::facts::AxisFacts;
+use crate::sectors::{Sharing, Strides};
 use crate::tensor::TensorType;
 
 /// A vector access pattern: which registers go together, in the order of their addresses.
@@ -160,6 +160,8 @@ pub struct GlobalAccess<'f> {
     pub tensor: &'f TensorType,
     /// The addresses.
     pub addresses: Addresses<'f>,
+    /// The distances of the addresses, as far as they are known. Prices depend on them, what is emitted does not.
+    pub strides: Option<&'f Strides>,
     /// What is known of the mask, if there is one.
     pub mask: Option<&'f AxisFacts>,
     /// What it does.
@@ -174,7 +176,7 @@ pub struct AccessPrice {
     /// The number of instructions.
     pub instructions: u32,
     /// The sectors that each instruction touches, summed over all instructions.
-    pub touched: u32,
+    pub touched: f32,
     /// The lines that the parts of each instruction request, summed over all instructions.
     pub requests: u32,
     /// The warp's share of the distinct sectors that its block touches.
@@ -199,13 +201,7 @@ impl GlobalAccess<'_> {
         })
     }
 
-    /// The cost of the access.
-    ///
-    /// Which elements share a sector is linear. Along the dimension in which addresses are contiguous, those whose
-    /// coordinates differ in low bits only share one; along any dimension, those in a run of equal addresses do. So
-    /// the sectors of the elements of a subspace (those of an instruction, of a warp, of a block) are a quotient
-    /// space, and its rank gives their number. If nothing is known of the addresses, each counts as a sector of its
-    /// own.
+    /// The cost of the access. Which elements share a sector is linear ([`crate::sectors`]).
     #[must_use]
     pub fn price(&self, target: Target) -> AccessPrice {
         self.price_by(&target.global_costs(), target)
@@ -217,42 +213,9 @@ impl GlobalAccess<'_> {
         let tensor = self.tensor;
         let groups = self.groups(target);
         let bytes = tensor.element.memory_bits() / 8;
+        let alignment = |dim| self.addresses.alignment(dim, u64::from(bytes));
         let facts = self.addresses.facts();
-        let contiguity = |dim: usize| facts.along(dim).contiguity.get();
-        let fastest = (0..tensor.shape.len()).max_by_key(|dim| contiguity(*dim));
-        // The bits of an element's number that do not change its sector, its line, or its run of equal addresses.
-        let (mut in_sector, mut in_line, mut in_run) = (0u32, 0u32, 0u32);
-        for dim in 0..tensor.shape.len() {
-            let (low, bits) = tensor.bits_of_dim(dim);
-            let field = |log2: u32| ((1u32 << log2.min(bits)) - 1) << low;
-            let equal = field(facts.along(dim).constancy.log2());
-            in_sector |= equal;
-            in_line |= equal;
-            in_run |= equal;
-            if Some(dim) == fastest {
-                let run = facts.along(dim).contiguity.log2();
-                let of = |piece: u32| (piece / bytes).max(1).ilog2().min(run);
-                in_sector |= field(of(costs.sector_bytes));
-                in_line |= field(of(costs.line_bytes));
-                in_run |= field(run);
-            }
-        }
-        let count = |bases: &[u32], inside: u32| {
-            let mut span = Echelon::new();
-            for basis in bases {
-                let _ = span.insert(basis & !inside);
-            }
-            1u32 << span.rank()
-        };
-        // A run with an arbitrary start touches one sector more than a run that starts with a sector.
-        let is_aligned = fastest.is_none_or(|dim| {
-            let alignment = self.addresses.alignment(dim, u64::from(bytes));
-            alignment >= u64::from(costs.sector_bytes) || contiguity(dim) == 1
-        });
-        let sectors_of = |bases: &[u32]| {
-            let more = if is_aligned { 0 } else { count(bases, in_run) };
-            count(bases, in_sector) + more
-        };
+        let sharing = Sharing::of(tensor, facts, alignment, self.strides, costs);
 
         let lanes = tensor.layout().flat_bases_of(Dim::LANE);
         let registers = tensor.layout().flat_bases_of(Dim::REGISTER);
@@ -266,14 +229,14 @@ impl GlobalAccess<'_> {
             .map(|register| tensor.element_in(*register) ^ first);
         let of_instruction: Vec<u32> = lanes.iter().copied().chain(of_group).collect();
         let instructions = groups.groups.len() as u32;
-        let touched = instructions * sectors_of(&of_instruction);
+        let touched = instructions as f32 * sharing.sectors(&of_instruction);
         // The lanes that are served together come first.
         let asking = costs.line_bytes / (groups.width as u32 * bytes).max(1);
         let asking = (asking.max(1).ilog2() as usize).min(lanes.len());
         let parts = instructions << (lanes.len() - asking);
-        let requests = parts * count(&lanes[..asking], in_line);
+        let requests = parts * sharing.lines(&lanes[..asking]);
         let of_block = [registers, lanes, warps].concat();
-        let sectors = sectors_of(&of_block) as f32 / (1u32 << warps.len()) as f32;
+        let sectors = sharing.sectors(&of_block) / (1u32 << warps.len()) as f32;
         // Of warps that hold the same elements, one writes.
         let (lane_bits, _) = tensor.thread_bits();
         let acting = match self.kind {
@@ -282,7 +245,7 @@ impl GlobalAccess<'_> {
                 1.0 / (1u32 << (tensor.free_threads() >> lane_bits).count_ones()) as f32
             }
         };
-        let (count, all) = (acting * instructions as f32, acting * touched as f32);
+        let (count, all) = (acting * instructions as f32, acting * touched);
         let again = (all - sectors).max(0.0);
         let traffic = match self.kind {
             AccessKind::Load => {
@@ -410,6 +373,7 @@ mod tests {
             let access = GlobalAccess {
                 tensor: &tensor,
                 addresses: Addresses::Pointers(&facts),
+                strides: None,
                 mask: None,
                 kind: AccessKind::Load,
             };
@@ -443,6 +407,7 @@ mod tests {
                 let access = GlobalAccess {
                     tensor,
                     addresses: Addresses::Pointers(&facts),
+                    strides: None,
                     mask: None,
                     kind: AccessKind::Load,
                 };
@@ -450,7 +415,11 @@ mod tests {
                 // Runs of eight floats: where they are longer than sectors the counts are exact.
                 if target.global_costs().sector_bytes == 32 {
                     let counts = counted(tensor, &access.groups(target), 32);
-                    assert_eq!((price.touched, price.sectors as u32), counts, "{name}");
+                    assert_eq!(
+                        (price.touched as u32, price.sectors as u32),
+                        counts,
+                        "{name}"
+                    );
                 }
             }
         }
@@ -470,6 +439,7 @@ mod tests {
             GlobalAccess {
                 tensor: &rows,
                 addresses: Addresses::Pointers(&facts),
+                strides: None,
                 mask,
                 kind: AccessKind::Load,
             }
@@ -494,6 +464,7 @@ mod tests {
             GlobalAccess {
                 tensor: &rows,
                 addresses: Addresses::Pointers(facts),
+                strides: None,
                 mask: None,
                 kind: AccessKind::Load,
             }
@@ -505,8 +476,8 @@ mod tests {
         // The same row for all lanes.
         let one_row = row_major(8, 256).with_promises(&[], &[], &[32, 1]);
         assert_eq!(sectors(&one_row), 1.0);
-        // Rows with an arbitrary start touch one more.
-        assert_eq!(sectors(&row_major(8, 4)), 64.0);
+        // Of eight places at which rows may start, seven touch one more.
+        assert_eq!(sectors(&row_major(8, 4)), 60.0);
     }
 
     #[test]

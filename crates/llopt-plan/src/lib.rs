@@ -16,7 +16,7 @@
 //! | `tt.dot`, `tt.dot_scaled` | [`product`], by division of layouts in `llopt_layout::matrix_product` |
 //! | products larger than the registers | [`late_operands`]: which part of the operands is emitted with the product |
 //! | `amdg.upcast_mxfp` | [`upcast`]: a conversion of the scales |
-//! | loads, stores, atomics | [`global_access`], [`atomic`] |
+//! | loads, stores, atomics | [`global_access`], [`atomic`], with what they touch of memory: [`sectors`] |
 //! | buffers in shared memory | [`buffer`]: how large they are |
 //! | accesses to shared memory | [`shared_access`] |
 //! | `ttng.warp_group_dot` | [`group_operand`]: how operands in shared memory are read |
@@ -57,6 +57,7 @@ pub mod ring;
 pub mod scan;
 pub mod schedule;
 pub mod scratch;
+pub mod sectors;
 pub mod shared_access;
 pub mod tensor;
 pub mod turns;

@@ -59,7 +59,8 @@
 //!
 //! Ranges of values, or a symbolic stride for each dimension, would answer more questions; neither
 //! widened a single access of the kernels at hand, and both make the meet and the tests much
-//! larger. The sign is the one bit of range information that division and remainder need.
+//! larger. The sign is the one bit of range information that division and remainder need. Strides that are
+//! constants decide how many sectors an access touches; [`strides`] finds them apart from the facts.
 
 pub mod address;
 mod analysis;
@@ -67,6 +68,7 @@ pub mod integer;
 mod op;
 mod print;
 pub mod shape;
+pub(crate) mod strides;
 
 pub use analysis::AxisAnalysis;
 pub use llopt_plan::facts::{AxisFacts, DimFacts, Pow2};

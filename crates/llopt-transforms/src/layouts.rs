@@ -43,7 +43,7 @@ mod within_warps;
 mod write;
 mod written;
 
-pub use account::{Account, Place, Remaining};
+pub use account::{Account, Narrow, Place, Remaining};
 pub use assign::{assign, assign_with_account};
 pub(crate) use frequency::times;
 pub use graph::Unrelated;

@@ -26,6 +26,22 @@ pub struct ChosenLayouts {
     pub bound: f64,
     /// The remaining conversions.
     pub conversions: Vec<Left>,
+    /// The accesses to global memory that could take fewer instructions for no more sectors.
+    pub accesses: Vec<Narrow>,
+}
+
+/// An access to global memory that could take fewer instructions for no more sectors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Narrow {
+    /// The access.
+    #[serde(flatten)]
+    pub access: Op,
+    /// The instructions of a warp.
+    pub instructions: u32,
+    /// The instructions with the layouts that cost least if it takes fewer.
+    pub fewer: u32,
+    /// The additional cost of the kernel with these.
+    pub widening: f64,
 }
 
 /// A remaining conversion.
@@ -51,6 +67,7 @@ impl From<Place> for Op {
 impl From<Account> for ChosenLayouts {
     fn from(account: Account) -> Self {
         let conversions = account.conversions.into_iter();
+        let accesses = account.accesses.into_iter();
         Self {
             cost: account.cost,
             bound: account.bound,
@@ -59,6 +76,14 @@ impl From<Account> for ChosenLayouts {
                     demands: left.demands.map(Op::from),
                     cost: left.cost,
                     removal: left.removal,
+                })
+                .collect(),
+            accesses: accesses
+                .map(|narrow| Narrow {
+                    access: narrow.place.into(),
+                    instructions: narrow.instructions,
+                    fewer: narrow.fewer,
+                    widening: narrow.widening,
                 })
                 .collect(),
         }

@@ -13,6 +13,7 @@ use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt};
 use llopt_plan::element::Element;
 use llopt_plan::facts::DimFacts;
 use llopt_plan::global_access::{self, AccessKind, AccessPrice, Addresses, Groups};
+use llopt_plan::sectors::Strides;
 use llopt_plan::tensor::TensorType;
 use llopt_plan::{atomic, types};
 use llopt_target::Target;
@@ -45,6 +46,8 @@ pub(super) struct Access {
     pub(super) shape: Vec<u64>,
     element: Element,
     pointer: AxisFacts,
+    /// The distances of the addresses, if any is known.
+    strides: Option<Strides>,
     mask: Option<AxisFacts>,
     kind: AccessKind,
     /// Whether a load's use follows at once, so that the warp waits for it.
@@ -73,6 +76,7 @@ impl Access {
         let access = global_access::GlobalAccess {
             tensor,
             addresses: Addresses::Pointers(&self.pointer),
+            strides: None,
             mask: self.mask.as_ref(),
             kind: self.kind,
         };
@@ -80,15 +84,22 @@ impl Access {
     }
 
     /// The price for addresses of which this is known.
-    fn price(&self, tensor: &TensorType, pointer: &AxisFacts, costs: &Costs) -> AccessPrice {
+    fn price(
+        &self,
+        tensor: &TensorType,
+        pointer: &AxisFacts,
+        strides: Option<&Strides>,
+        costs: &Costs,
+    ) -> AccessPrice {
         let target = costs.target;
         let (addresses, mask) = (Addresses::Pointers(pointer), self.mask.as_ref());
         if let Some(update) = self.update {
-            return atomic::price(Some(update), tensor, addresses, mask, target);
+            return atomic::price(Some(update), tensor, addresses, strides, mask, target);
         }
         let access = global_access::GlobalAccess {
             tensor,
             addresses,
+            strides,
             mask,
             kind: self.kind,
         };
@@ -255,10 +266,13 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
             Kind::CompareAndSwap => (AccessKind::Atomic { widest: 1 }, None),
         };
+        let of_value = |value| self.facts.of_value(value);
+        let mut linear = self.linear.borrow_mut();
         Some(Access {
             shape: extents,
             element,
             pointer,
+            strides: linear.strides(operands.base, addresses, &of_value),
             mask: operands.mask.map(|mask| self.facts.of_value(mask)),
             kind,
             is_waited_for: true,
@@ -275,7 +289,12 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The instructions and sectors of an access in a layout, by what is known of its addresses.
     pub(super) fn size(&self, access: &Access, layout: &LinearLayout) -> Option<AccessPrice> {
         let tensor = tensor_type(access.element, &access.shape, layout)?;
-        Some(access.price(&tensor, &access.pointer, self.costs))
+        Some(access.price(
+            &tensor,
+            &access.pointer,
+            access.strides.as_ref(),
+            self.costs,
+        ))
     }
 
     /// The cost of an access for a warp.
@@ -283,8 +302,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let Some(tensor) = tensor_type(access.element, &access.shape, layout) else {
             return f32::INFINITY;
         };
-        let price = |pointer| access.price(&tensor, pointer, self.costs).cost;
-        let cost = price(&access.pointer);
+        let strides = access.strides.as_ref();
+        let cost = access
+            .price(&tensor, &access.pointer, strides, self.costs)
+            .cost;
+        if strides.is_some_and(|strides| strides.distances.iter().all(Option::is_some)) {
+            return cost;
+        }
+        let price = |pointer| access.price(&tensor, pointer, None, self.costs).cost;
         let dims = &access.pointer.dims;
         let is_uniform = |dim: &DimFacts| dim.constancy.get() > 1;
         let unknown = dims.iter().all(|dim| dim.contiguity.get() == 1)

@@ -5,7 +5,8 @@
 //! reconciles two *demands*: on either side of it stands, at the end of ops that have one layout among them, one that
 //! asks for its own (an access to memory, a product, a reduction). What it would cost to do without the conversion is
 //! found by forbidding any on the way from the one to the other and searching again; the difference is how much dearer
-//! the module gets.
+//! the module gets. The same is asked of an access to global memory for which another candidate takes fewer instructions and
+//! touches no more sectors.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -18,7 +19,7 @@ use super::catalog::LayoutId;
 use super::cost::{times, units};
 use super::engine::Engine;
 use super::graph::{Node, NodeKind, Use};
-use super::labelling::{IMPOSSIBLE, Problem};
+use super::labelling::{Cost, IMPOSSIBLE, Problem};
 use super::relation::Relation;
 
 /// The account of a module's layouts. Costs are in cycles of one warp, each as often as what it is of runs.
@@ -30,6 +31,21 @@ pub struct Account {
     pub bound: f64,
     /// The conversions that are left, stores and loads of buffers for factors of products included.
     pub conversions: Vec<Remaining>,
+    /// The accesses to global memory that could take fewer instructions.
+    pub accesses: Vec<Narrow>,
+}
+
+/// An access to global memory that could take fewer instructions for no more sectors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Narrow {
+    /// The access.
+    pub place: Place,
+    /// The instructions of a warp.
+    pub instructions: u32,
+    /// The instructions with the layouts that cost least if it takes fewer.
+    pub fewer: u32,
+    /// How much dearer the module would be with these.
+    pub widening: f64,
 }
 
 /// A conversion that is left.
@@ -133,7 +149,59 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             cost: units(chosen_cost),
             bound: units(problem.solve().bound),
             conversions,
+            accesses: self.narrow_accesses((&problem, chosen_cost), &candidates, labels),
         }
+    }
+
+    /// The accesses to global memory that could take fewer instructions.
+    fn narrow_accesses(
+        &self,
+        (problem, chosen_cost): (&Problem<'_>, Cost),
+        candidates: &[Vec<LayoutId>],
+        labels: &[LayoutId],
+    ) -> Vec<Narrow> {
+        let mut narrow = Vec::new();
+        for (index, node) in self.graph.nodes.iter().enumerate() {
+            let Some(operation) = node.operation() else {
+                continue;
+            };
+            let Some(access) = self.access(operation) else {
+                continue;
+            };
+            let size = |label: LayoutId| {
+                let price = self.size(&access, &self.catalog.linear(self.catalog.map(label)?))?;
+                Some((price.instructions, price.sectors))
+            };
+            let Some((instructions, sectors)) = size(labels[index]) else {
+                continue;
+            };
+            let sizes: Vec<u32> = candidates[index]
+                .iter()
+                .map(|&label| match size(label) {
+                    Some((fewer, others)) if others <= sectors => fewer,
+                    _ => u32::MAX,
+                })
+                .collect();
+            if sizes.iter().all(|size| *size >= instructions) {
+                continue;
+            }
+            let mut wider = problem.clone();
+            let is_fewer: Vec<bool> = sizes.iter().map(|size| *size < instructions).collect();
+            wider.add_edge(index, index, move |label, _| match is_fewer[label] {
+                true => 0,
+                false => IMPOSSIBLE,
+            });
+            let wider = wider.solve();
+            if wider.cost != IMPOSSIBLE {
+                narrow.push(Narrow {
+                    place: Place::of(operation),
+                    instructions,
+                    fewer: sizes[wider.labels[index]],
+                    widening: units(wider.cost.saturating_sub(chosen_cost)),
+                });
+            }
+        }
+        narrow
     }
 
     /// The layout that an operand has, and the one that is wanted.

@@ -30,6 +30,7 @@ use super::pins::Pins;
 use super::pressure;
 use super::products::Product;
 use super::relation::{Relation, element_bits};
+use crate::axis::strides::LinearValues;
 
 /// The cost of an inline assembly that packs elements other than neighbours: more than anything else, but finite, for
 /// cases in which no layout avoids it.
@@ -67,6 +68,8 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) copied: RefCell<CopiedOf>,
     /// What values cost that are computed from nothing, by value and layout, and by how many ops ([`super::recompute`]).
     pub(super) anew: RefCell<ComputedOf>,
+    /// The tensors of addresses that are linear functions of the place.
+    pub(super) linear: RefCell<LinearValues>,
 }
 
 /// What values with layouts cost that are computed from nothing, and by how many ops; `None` if they are not.
@@ -110,6 +113,7 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
             ahead: OnceCell::new(),
             copied: RefCell::default(),
             anew: RefCell::default(),
+            linear: RefCell::default(),
         }
     }
 }

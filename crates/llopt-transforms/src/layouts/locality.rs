@@ -15,6 +15,24 @@
 //! the layout of `x` are split off by a reshape and reduced alone, which moves no data. The remaining bits are the
 //! axis of `p`.
 //!
+//! # Sums that are scaled
+//!
+//! A sum over a softmax whose maximum is still growing is scaled in each iteration by how much that has grown. A product
+//! distributes over a sum, so each partial result can be scaled by itself:
+//!
+//! ```text
+//! r = init                                p = init at the first place, neutral elsewhere
+//! for …                                   for …
+//!   r = r * u + reduce(x)          =>       p = p * u + reduce(x, within each thread)
+//!                                         r = reduce(p)
+//! ```
+//!
+//! The initial value is scaled as well, so it is one of the partial results. Where the factor overflows, the neutral
+//! elements of other places become NaN; a sum may differ in such cases in any order but one.
+//!
+//! Loops with matrix products stay as they are: there the sum is computed beside the products, and a longer way from
+//! one iteration to the next counts more than what it costs.
+//!
 //! Whether this is cheaper depends on the layout, so it is part of a label's price: a reduction that can stay in its
 //! threads costs the cheaper of both forms, and the chosen label decides which form is written. The labelling is then
 //! computed again for the new program.
@@ -23,14 +41,20 @@ use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::ReshapeOp;
 use llopt_dialects::{arith, scf, tt};
 use llopt_layout::{Dim, LinearLayout};
-use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, attr};
+use llopt_mlir::ir::{
+    AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, Walk, attr,
+};
 use llopt_plan::reduction::kind::{Kind, WarpCombination};
+use melior::dialect::arith as build;
+use melior::ir::operation::Operation;
+use melior::ir::r#type::IntegerType;
 use melior::ir::{BlockLike, OperationRef, Type, Value, ValueLike};
 
 use super::combining::Combining;
 use super::cost::{Costs, registers, times};
 use super::frequency::Frequencies;
 use super::labelling::Cost;
+use crate::products::is_product;
 
 /// A reduction whose results a loop accumulates.
 #[derive(Clone, Copy)]
@@ -43,6 +67,8 @@ pub(super) struct Local<'c, 'a> {
     axis: usize,
     /// The neutral element of the combination, as bits.
     neutral: u64,
+    /// The product that scales what is carried, before the combination.
+    scaling: Option<OperationRef<'c, 'a>>,
 }
 
 /// Operands of `scf.for` before the values that it carries: bounds and step.
@@ -77,15 +103,25 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         if reduce.parent_block() != combine.parent_block() {
             return None;
         }
+        let kind = Kind::of(arith::Op::of(combine)?);
         let other = combine.operand_values().find(|value| *value != result)?;
-        let (block, argument) = other.argument_of()?;
+        let scaling = other.defining_op();
+        let argument = match scaling {
+            None => other,
+            Some(scaling) => scaled(scaling, combine, kind)?,
+        };
+        if scaling.is_some() && body_multiplies(around) {
+            return None;
+        }
+        let user = scaling.unwrap_or(combine);
+        let (block, number) = argument.argument_of()?;
         let body = around.region_ref(0)?.single_block()?;
         // The first argument counts the iterations.
-        let carried = argument.checked_sub(1)?;
+        let carried = number.checked_sub(1)?;
         let yielded = only_user(combine.result_value(0)?)?;
         if block != body
             || combine.operand_values().len() != 2
-            || only_user(other)? != combine
+            || only_user(argument)? != user
             || scf::YieldOp::of(yielded).is_none()
             || yielded.operand_value(carried) != combine.result_value(0)
         {
@@ -101,7 +137,8 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
             around,
             carried,
             axis: reduce.attr("axis")?.as_int()?,
-            neutral: neutral(Kind::of(arith::Op::of(combine)?), operand.element())?,
+            neutral: neutral(kind, operand.element())?,
+            scaling,
         })
     }
 
@@ -143,8 +180,10 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         let partials = elements / (1u64 << (low + high)) as f32;
         let prices = &costs.machine().costs;
         let combine = combining.combination.instructions * prices.select;
+        let scale = self.scaling.map_or(0.0, |_| prices.select);
         // The loop's own combination is one of partial results, which occupy registers all the time.
-        let inside = elements * combine + partials * combining.words() as f32 * prices.register;
+        let words = partials * combining.words() as f32;
+        let inside = elements * combine + partials * scale + words * prices.register;
         let (cost, barriers) = combining.reduction(costs.target);
         times(inside, frequencies.of_op(self.reduce)).saturating_add(times(
             costs.with_barriers(cost, barriers),
@@ -166,17 +205,9 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         }
         let r#type = partial.r#type();
 
-        // Before the loop: the neutral element.
-        let home = self.around.parent_block()?;
-        let location = self.reduce.loc();
-        let zero = attr::splat(r#type, self.neutral)?;
-        let start = home.insert_operation_before(
-            self.around,
-            melior::dialect::arith::constant(self.reduce.ctx(), zero, location),
-        );
         let initial = self.around.operand_value(BOUNDS + self.carried)?;
-        self.around
-            .set_operand_value(BOUNDS + self.carried, start.result_value(0)?);
+        let start = self.start(r#type, initial)?;
+        self.around.set_operand_value(BOUNDS + self.carried, start);
 
         // In the loop: the same combination, on partial results.
         let (argument, result) = (
@@ -188,33 +219,110 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         );
         let whole: Type = result.r#type();
         argument.set_type(r#type);
+        let kept = match self.scaling {
+            Some(scaling) => self.scale(scaling, argument, r#type)?,
+            None => argument,
+        };
         let combined = body.insert_operation_before(self.combine, self.combine.clone_op());
+        let reduced = self.reduce.result_value(0)?;
         for (index, value) in self.combine.operand_values().enumerate() {
-            let value = if value == argument { argument } else { partial };
+            let value = if value == reduced { partial } else { kept };
             combined.set_operand_value(index, value);
         }
         combined.result_value(0)?.set_type(r#type);
         let yielded = only_user(self.combine.result_value(0)?)?;
         yielded.set_operand_value(self.carried, combined.result_value(0)?);
 
-        // After the loop: all partial results combined, and the initial value.
+        // After the loop: all partial results combined, and the initial value if it is none of them.
+        let home = self.around.parent_block()?;
         let total = home.insert_operation_after(self.around, self.reduce.clone_op());
-        let last = home.insert_operation_after(total, self.combine.clone_op());
-        for (index, value) in self.combine.operand_values().enumerate() {
-            let value = if value == argument {
-                initial
-            } else {
-                total.result_value(0)?
-            };
-            last.set_operand_value(index, value);
-        }
-        last.result_value(0)?.set_type(whole);
+        let last = match self.scaling {
+            Some(_) => total,
+            None => {
+                let last = home.insert_operation_after(total, self.combine.clone_op());
+                for (index, value) in self.combine.operand_values().enumerate() {
+                    let total = total.result_value(0)?;
+                    let value = if value == reduced { total } else { initial };
+                    last.set_operand_value(index, value);
+                }
+                last.result_value(0)?.set_type(whole);
+                last
+            }
+        };
         result.replace_uses_except(last.result_value(0)?, &[total, last]);
         result.set_type(r#type);
         total.set_operand_value(0, result);
         self.combine.erase();
+        if let Some(scaling) = self.scaling {
+            scaling.erase();
+        }
         self.reduce.erase();
         Some(())
+    }
+
+    /// What the partial results are before the loop: the neutral element, and at the first place along the axis the
+    /// initial value if the loop scales it.
+    fn start(&self, r#type: Type<'c>, initial: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+        let (context, location) = (self.reduce.ctx(), self.reduce.loc());
+        let put = |operation| put_before(self.around, operation);
+        let neutral = attr::splat(r#type, self.neutral)?;
+        let neutral = put(build::constant(context, neutral, location))?;
+        if self.scaling.is_none() {
+            return Some(neutral);
+        }
+        let shape = RankedTensor::of(r#type)?.shape();
+        let extent = shape[self.axis];
+        let integers = RankedTensor::get(&[extent], IntegerType::new(context, 32).into(), None);
+        let place = put(tt::MakeRangeOp::build(location, integers, 0, extent))?;
+        let zero = put(build::constant(
+            context,
+            attr::splat(integers, 0)?,
+            location,
+        ))?;
+        let equal = build::CmpiPredicate::Eq;
+        let mut is_first = put(build::cmpi(context, equal, place, zero, location))?;
+        for axis in (0..shape.len()).filter(|axis| *axis != self.axis) {
+            is_first = expand(self.around, is_first, axis)?;
+        }
+        let is_first = broadcast(self.around, is_first, &shape)?;
+        let initial = self.spread(self.around, initial, &shape)?;
+        put(build::select(is_first, initial, neutral, location))
+    }
+
+    /// Multiplies partial results as the loop scales their sum.
+    fn scale(
+        &self,
+        scaling: OperationRef<'c, 'a>,
+        carried: Value<'c, 'a>,
+        r#type: Type<'c>,
+    ) -> Option<Value<'c, 'a>> {
+        let shape = RankedTensor::of(r#type)?.shape();
+        let factor = scaling.operand_values().find(|value| *value != carried)?;
+        let factor = self.spread(self.combine, factor, &shape)?;
+        let block = self.combine.parent_block()?;
+        let scaled = block.insert_operation_before(self.combine, scaling.clone_op());
+        for (index, value) in scaling.operand_values().enumerate() {
+            let value = if value == carried { carried } else { factor };
+            scaled.set_operand_value(index, value);
+        }
+        scaled.result_value(0)?.set_type(r#type);
+        scaled.result_value(0)
+    }
+
+    /// Gives all partial results of this shape what there is for a result of the reduction.
+    fn spread(
+        &self,
+        before: OperationRef<'c, 'a>,
+        value: Value<'c, 'a>,
+        shape: &[i64],
+    ) -> Option<Value<'c, 'a>> {
+        match RankedTensor::of(value.r#type()) {
+            Some(_) => broadcast(before, expand(before, value, self.axis)?, shape),
+            None => {
+                let of = RankedTensor::get(shape, value.r#type(), None);
+                put_before(before, tt::SplatOp::build(before.loc(), of, value))
+            }
+        }
     }
 
     /// Reduces the highest or lowest bits of the axis alone.
@@ -249,6 +357,80 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         result.set_type(of_shape(&left));
         Some(result)
     }
+}
+
+/// Whether there is a matrix product in a loop.
+fn body_multiplies(around: OperationRef<'_, '_>) -> bool {
+    let mut found = false;
+    around.for_each_op(Walk::PreOrder, |operation| found |= is_product(operation));
+    found
+}
+
+/// The carried value that a product of the same type scales before the combination, if all of it can be scaled instead:
+/// if products distribute over the combination.
+fn scaled<'c: 'a, 'a>(
+    scaling: OperationRef<'c, 'a>,
+    combine: OperationRef<'c, 'a>,
+    kind: Kind,
+) -> Option<Value<'c, 'a>> {
+    let distributes = matches!(
+        (Kind::of(arith::Op::of(scaling)?), kind),
+        (Kind::FloatProduct, Kind::FloatSum) | (Kind::Product, Kind::Integer(WarpCombination::Add))
+    );
+    let is_here = scaling.parent_block() == combine.parent_block();
+    let is_only = only_user(scaling.result_value(0)?) == Some(combine);
+    let mut operands = scaling.operand_values();
+    let (one, other) = (operands.next()?, operands.next()?);
+    // A square is no product with a factor.
+    if !distributes || !is_here || !is_only || one == other {
+        return None;
+    }
+    let is_carried = |value: &Value<'c, 'a>| {
+        value
+            .argument_of()
+            .is_some_and(|(block, _)| Some(block) == combine.parent_block())
+            && only_user(*value) == Some(scaling)
+    };
+    [one, other].into_iter().find(is_carried)
+}
+
+/// Puts an op before another one, and answers its result.
+fn put_before<'c: 'a, 'a>(
+    place: OperationRef<'c, 'a>,
+    operation: Operation<'c>,
+) -> Option<Value<'c, 'a>> {
+    let block = place.parent_block()?;
+    block
+        .insert_operation_before(place, operation)
+        .result_value(0)
+}
+
+/// A tensor with one more dimension, of extent one.
+fn expand<'c: 'a, 'a>(
+    before: OperationRef<'c, 'a>,
+    value: Value<'c, 'a>,
+    axis: usize,
+) -> Option<Value<'c, 'a>> {
+    let tensor = RankedTensor::of(value.r#type())?;
+    let mut shape = tensor.shape();
+    shape.insert(axis.min(shape.len()), 1);
+    let of = RankedTensor::get(&shape, tensor.element(), None);
+    let expanded = tt::ExpandDimsOp::build(before.loc(), of, value, axis as i64);
+    put_before(before, expanded)
+}
+
+/// A tensor repeated along dimensions of extent one.
+fn broadcast<'c: 'a, 'a>(
+    before: OperationRef<'c, 'a>,
+    value: Value<'c, 'a>,
+    shape: &[i64],
+) -> Option<Value<'c, 'a>> {
+    let tensor = RankedTensor::of(value.r#type())?;
+    if tensor.shape() == shape {
+        return Some(value);
+    }
+    let of = RankedTensor::get(shape, tensor.element(), None);
+    put_before(before, tt::BroadcastOp::build(before.loc(), of, value))
 }
 
 /// The op with the only use of a value.

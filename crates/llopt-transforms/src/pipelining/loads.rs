@@ -530,6 +530,7 @@ fn groups(
     let access = GlobalAccess {
         tensor,
         addresses: Addresses::Pointers(&pointers),
+        strides: None,
         mask: mask.as_ref(),
         kind: AccessKind::Load,
     };

@@ -55,7 +55,7 @@ impl fmt::Display for Explanation {
 }
 
 impl fmt::Display for ChosenLayouts {
-    /// Cost and bound, and a line for each remaining conversion.
+    /// Cost and bound, and a line for each remaining conversion, and for each access that could be wider.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let gap = match self.bound {
             bound if bound > 0.0 => 100.0 * (self.cost / bound - 1.0),
@@ -76,6 +76,14 @@ impl fmt::Display for ChosenLayouts {
                 f,
                 "  converts   from {} ({}) to {} ({}) for {:.0} cycles; {removal}",
                 from.op, from.location, to.op, to.location, left.cost
+            )?;
+        }
+        for narrow in &self.accesses {
+            let access = &narrow.access;
+            writeln!(
+                f,
+                "  accesses   memory in {} instructions of {} ({}); with {} the kernel would cost {:.0} more",
+                narrow.instructions, access.op, access.location, narrow.fewer, narrow.widening
             )?;
         }
         Ok(())

@@ -1,0 +1,266 @@
+//! How far apart neighbours are: the differences of a tensor's neighbouring elements that are known numbers.
+//!
+//! Facts say which elements follow each other directly. How sectors of memory are shared depends on more: rows of 32 bytes
+//! that follow each other are no run along any dimension, but share sectors. So an expression of ranges, sums and products
+//! with constants is read as a linear function of the place, `start + sum of stride_d * place_d`, with the strides that are
+//! known. That is for prices only: sums are supposed not to wrap, and what a loop carries to be moved as a whole in each
+//! iteration, with the strides of its first value.
+
+use llopt_dialects::meaning::facts::{Integers, OpFacts};
+use llopt_dialects::tables::types::{Pointer, RankedTensor};
+use llopt_dialects::{Op, arith, scf};
+use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt, key};
+use llopt_plan::sectors::Strides;
+use melior::ir::{OperationRef, Value, ValueLike};
+use rustc_hash::FxHashMap;
+
+use super::{AxisFacts, Pow2};
+
+/// Operands of `scf.for` before the values that it carries: bounds and step.
+const BOUNDS: usize = 3;
+
+/// A tensor as a linear function of the place, in units of an integer or in bytes of an address.
+#[derive(Clone, Debug)]
+struct Linear {
+    /// By dimension; `None` where it is unknown.
+    strides: Vec<Option<i64>>,
+    /// A divisor of the first element.
+    start: Pow2,
+}
+
+/// The linear functions that were found already, by value.
+#[derive(Default)]
+pub struct LinearValues {
+    known: FxHashMap<usize, Option<Linear>>,
+}
+
+impl LinearValues {
+    /// The distances between the addresses that a tensor of them has, or one of offsets from the start of a buffer;
+    /// `None` if none is known. `facts` says what is known of values.
+    pub fn strides<'c: 'a, 'a>(
+        &mut self,
+        base: Option<Value<'c, 'a>>,
+        addresses: Value<'c, 'a>,
+        facts: &dyn Fn(Value<'c, 'a>) -> AxisFacts,
+    ) -> Option<Strides> {
+        let linear = self.of(addresses, facts)?;
+        let (unit, start) = match base {
+            Some(base) => {
+                let bytes = pointee_bytes(base)?;
+                let offsets = linear.start.times(Pow2::dividing(bytes));
+                (bytes, facts(base).divisor().min(offsets))
+            }
+            None => (1, linear.start),
+        };
+        let distances = linear.strides.iter().map(|stride| {
+            let bytes = stride.as_ref()?.unsigned_abs();
+            bytes.checked_mul(unit)
+        });
+        Some(Strides {
+            distances: distances.collect(),
+            start,
+        })
+    }
+
+    fn of<'c: 'a, 'a>(
+        &mut self,
+        value: Value<'c, 'a>,
+        facts: &dyn Fn(Value<'c, 'a>) -> AxisFacts,
+    ) -> Option<Linear> {
+        if let Some(known) = self.known.get(&key(value)) {
+            return known.clone();
+        }
+        // A value that depends on itself is not known.
+        self.known.insert(key(value), None);
+        let found = self.found(value, facts);
+        self.known.insert(key(value), found.clone());
+        found
+    }
+
+    fn found<'c: 'a, 'a>(
+        &mut self,
+        value: Value<'c, 'a>,
+        facts: &dyn Fn(Value<'c, 'a>) -> AxisFacts,
+    ) -> Option<Linear> {
+        let Some(tensor) = RankedTensor::of(value.r#type()) else {
+            return Some(Linear {
+                strides: Vec::new(),
+                start: facts(value).divisor(),
+            });
+        };
+        let found = match value.defining_op() {
+            Some(operation) => self.of_operation(operation, facts),
+            None => {
+                let first = self.of(carried(value)?, facts)?;
+                // The first element begins a run along every dimension.
+                let known = facts(value);
+                let divisors = known.dims.iter().map(|dim| dim.divisibility);
+                let start = divisors.max().unwrap_or(Pow2::ONE);
+                Some(Linear { start, ..first })
+            }
+        };
+        let shape = tensor.shape();
+        found
+            .filter(|linear| linear.strides.len() == shape.len())
+            .or_else(|| uniform(&facts(value), &shape))
+    }
+
+    fn of_operation<'c: 'a, 'a>(
+        &mut self,
+        operation: OperationRef<'c, 'a>,
+        facts: &dyn Fn(Value<'c, 'a>) -> AxisFacts,
+    ) -> Option<Linear> {
+        let mut operand = |index: usize| self.of(operation.operand_value(index)?, facts);
+        match Op::of(operation)? {
+            Op::Arith(op) => {
+                if arith::AddIOp::of(operation).is_some() {
+                    return Some(sum(operand(0)?, operand(1)?, 1));
+                }
+                if arith::SubIOp::of(operation).is_some() {
+                    return Some(sum(operand(0)?, operand(1)?, -1));
+                }
+                if let Some(product) = arith::MulIOp::of(operation) {
+                    let (x, y) = match facts(product.lhs()).constant {
+                        Some(_) => (product.rhs(), product.lhs()),
+                        None => (product.lhs(), product.rhs()),
+                    };
+                    let by = facts(y);
+                    let factor = by.constant.and_then(|factor| i64::try_from(factor).ok());
+                    return Some(scaled(self.of(x, facts)?, factor, by.divisor()));
+                }
+                match is_resized(op) {
+                    true => operand(0),
+                    false => None,
+                }
+            }
+            Op::Tt(_) | Op::Ttg(_) | Op::Ttng(_) | Op::Amdg(_) | Op::Gluon(_) => {
+                match OpFacts::of(operation).integers {
+                    Integers::Same => operand(0),
+                    Integers::Range => Some(Linear {
+                        strides: vec![Some(1)],
+                        start: Pow2::dividing(operation.attr("start")?.as_i64()? as u64),
+                    }),
+                    Integers::Splat => {
+                        let of = RankedTensor::of(operation.result_value(0)?.r#type())?;
+                        Some(Linear {
+                            strides: vec![Some(0); of.shape().len()],
+                            ..operand(0)?
+                        })
+                    }
+                    Integers::ExpandDims => {
+                        let axis: usize = operation.attr("axis")?.as_int()?;
+                        let mut linear = operand(0)?;
+                        linear
+                            .strides
+                            .insert(axis.min(linear.strides.len()), Some(0));
+                        Some(linear)
+                    }
+                    Integers::Broadcast => {
+                        let from = RankedTensor::of(operation.operand_value(0)?.r#type())?;
+                        let mut linear = operand(0)?;
+                        for (stride, extent) in linear.strides.iter_mut().zip(from.shape()) {
+                            if extent == 1 {
+                                *stride = Some(0);
+                            }
+                        }
+                        Some(linear)
+                    }
+                    Integers::Address => {
+                        let bytes = pointee_bytes(operation.operand_value(0)?)?;
+                        let offset = operand(1)?;
+                        let factor = i64::try_from(bytes).ok();
+                        let offset = scaled(offset, factor, Pow2::dividing(bytes));
+                        Some(sum(operand(0)?, offset, 1))
+                    }
+                    Integers::Transpose => {
+                        let order = operation.attr("order")?.as_integers()?;
+                        let linear = operand(0)?;
+                        let strides = order.into_iter().map(|dim| {
+                            let dim = usize::try_from(dim).ok()?;
+                            linear.strides.get(dim).copied()
+                        });
+                        Some(Linear {
+                            strides: strides.collect::<Option<_>>()?,
+                            start: linear.start,
+                        })
+                    }
+                    Integers::Unknown
+                    | Integers::Bits
+                    | Integers::Elementwise
+                    | Integers::IfPure
+                    | Integers::Read
+                    | Integers::Program
+                    | Integers::Element
+                    | Integers::Reshape
+                    | Integers::Join
+                    | Integers::Split
+                    | Integers::Concatenate => None,
+                }
+            }
+            Op::Math(_)
+            | Op::Ub(_)
+            | Op::Scf(_)
+            | Op::Cf(_)
+            | Op::Gpu(_)
+            | Op::Llvm(_)
+            | Op::Rocdl(_)
+            | Op::Builtin(_) => None,
+        }
+    }
+}
+
+/// Whether an op gives integers another width.
+fn is_resized(op: arith::Op<'_, '_>) -> bool {
+    use arith::Op;
+    matches!(op, Op::ExtSI(_) | Op::ExtUI(_) | Op::TruncI(_))
+}
+
+/// What a loop carries as this argument of its body at first.
+fn carried<'c: 'a, 'a>(argument: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+    let (block, number) = argument.argument_of()?;
+    let around = melior::ir::BlockLike::parent_operation(&block)?;
+    scf::ForOp::of(around)?;
+    // The first argument counts the iterations.
+    around.operand_value(BOUNDS + number.checked_sub(1)?)
+}
+
+/// The bytes of what a pointer, or a tensor of them, points to.
+fn pointee_bytes(pointer: Value<'_, '_>) -> Option<u64> {
+    let pointee = Pointer::of(pointer.r#type().element_or_self())?.pointee();
+    Some(u64::from(pointee.bit_width()? / 8).max(1))
+}
+
+/// `x + sign * y`; a scalar is the same everywhere.
+fn sum(x: Linear, y: Linear, sign: i64) -> Linear {
+    let both = x.strides.iter().zip(&y.strides);
+    let strides = both.map(|(x, y)| x.as_ref()?.checked_add(sign.checked_mul((*y)?)?));
+    Linear {
+        strides: strides.collect(),
+        start: x.start.min(y.start),
+    }
+}
+
+/// The product with a factor that is the same everywhere, if it is known, and has this divisor.
+fn scaled(x: Linear, factor: Option<i64>, divisor: Pow2) -> Linear {
+    let strides = x.strides.iter().map(|stride| match (stride, factor) {
+        (Some(0), _) => Some(0),
+        (stride, factor) => stride.as_ref()?.checked_mul(factor?),
+    });
+    Linear {
+        strides: strides.collect(),
+        start: x.start.times(divisor),
+    }
+}
+
+/// A tensor whose elements are equal along some dimensions; `None` if there are none.
+fn uniform(facts: &AxisFacts, shape: &[i64]) -> Option<Linear> {
+    let strides = shape.iter().enumerate().map(|(dim, extent)| {
+        let constancy = facts.along(dim).constancy.get();
+        (u64::try_from(*extent).ok()? <= constancy).then_some(0)
+    });
+    let strides: Vec<Option<i64>> = strides.collect();
+    strides.iter().any(Option::is_some).then(|| Linear {
+        strides,
+        start: facts.divisor(),
+    })
+}
