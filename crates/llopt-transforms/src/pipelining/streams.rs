@@ -69,7 +69,7 @@ fn loads<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
         LoadOp::of(*operation).is_some_and(|load| {
             RankedTensor::of(load.result().r#type()).is_some()
                 && load.result().has_uses()
-                && may_feed(load, &stored)
+                && may_feed(*operation, &stored)
                 && needs(of, &[*operation], &stored).is_some()
         })
     });
@@ -84,7 +84,7 @@ fn needs<'c: 'a, 'a>(
 ) -> Option<Slice<'c, 'a>> {
     let values = loads.iter().flat_map(|load| load.operand_values());
     let values: Vec<Value> = values.collect();
-    let slice = Slice::of(of, values, &[], |load| may_feed(load, stored));
+    let slice = Slice::of(of, values, &[], |feeder| may_feed(feeder, stored));
     let mut slice = slice.ok()?;
     slice.include(of, loads);
     Some(slice)
