@@ -41,8 +41,8 @@
 //!
 //! # Alternatives rejected
 //!
-//! *Loads under the condition* ([`crate::pipelining`], which has them where iterations cannot be compacted): a quarter of
-//! the blocks of a 4096³ product took 1.16 to 1.40 of the time in which nothing is ahead. *A list of kept iterations in shared
+//! *Loads under the condition* ([`crate::pipelining`], which has them where iterations cannot be compacted): with a quarter of
+//! the blocks of a 4096³ product, loops took 1.13 to 1.30 of the time that they take without loads ahead. *A list of kept iterations in shared
 //! memory* takes room, a barrier, and another loop around this one if there can be any number of iterations.
 
 use llopt_dialects::arith;
