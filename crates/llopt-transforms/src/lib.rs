@@ -11,6 +11,7 @@ pub mod axis;
 pub mod barrier;
 pub mod block_pointers;
 pub mod buffer_ops;
+pub mod compact_iterations;
 mod copied_loads;
 pub mod descriptor_blocks;
 pub mod descriptor_objects;
@@ -46,6 +47,7 @@ pub static PASSES: &[&PassSpec] = &[
     &barrier::INSERT_BARRIERS,
     &block_pointers::REWRITE,
     &buffer_ops::REWRITE,
+    &compact_iterations::REWRITE,
     &descriptor_blocks::SHARE,
     &descriptor_objects::REWRITE,
     &descriptor_to_copy::REWRITE,

@@ -41,6 +41,7 @@ pub mod peel;
 pub mod pipeline;
 pub mod rotate;
 pub mod unroll;
+pub(crate) mod vectorize;
 pub mod view;
 
 pub use flatten::FLATTEN;

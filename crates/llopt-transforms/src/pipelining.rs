@@ -40,7 +40,8 @@
 //!
 //! Loads that addresses depend on go ahead of the loads that they feed (`indirect`).
 //!
-//! Loads in branches stand before them, with the condition as a mask (`branches`).
+//! Loads in branches stand before them, with the condition as a mask (`branches`), if the loop could not be made one over the
+//! iterations that take the branch ([`crate::compact_iterations`]).
 //!
 //! On targets where several waves share a matrix unit, the halves of a block can take turns in a pipelined loop
 //! (`ping_pong`); that is a pass of its own.

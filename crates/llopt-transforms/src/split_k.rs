@@ -58,6 +58,7 @@ use crate::loops::view::{For, If};
 use crate::pipelining::place;
 use crate::products::is_product;
 use carried::Carried;
+pub(crate) use carried::{Step, steps};
 pub use count::Count;
 pub(crate) use memory::does_more_than_read;
 use part::{Parts, sum_of_blocks};

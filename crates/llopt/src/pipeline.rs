@@ -21,10 +21,10 @@ use llopt_plan::plans::Plans;
 use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
-    accumulators, barrier, block_pointers, buffer_ops, descriptor_blocks, descriptor_objects,
-    descriptor_to_copy, descriptor_to_pointer, early_loads, f32_dot, late_operands, layouts,
-    legalize, longest_first, loops, ownership, persistent, pipelining, products, scaled_dot,
-    split_k, tensor_copies, warp_groups, widened_products,
+    accumulators, barrier, block_pointers, buffer_ops, compact_iterations, descriptor_blocks,
+    descriptor_objects, descriptor_to_copy, descriptor_to_pointer, early_loads, f32_dot,
+    late_operands, layouts, legalize, longest_first, loops, ownership, persistent, pipelining,
+    products, scaled_dot, split_k, tensor_copies, warp_groups, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -305,6 +305,9 @@ const STEPS: &[Step] = {
         )
         .when(&[Condition::SharedLoops])
         .requires(&[P::Structured, P::Inlined]),
+        // Blocks share iterations by their numbers.
+        Step::new(Tiles, "simplify", Work::Pass(&compact_iterations::REWRITE))
+            .requires(&[P::Structured, P::Inlined]),
         // A block's part of a loop begins at an iteration that the launch determines; the tiles of copies follow.
         Step::new(
             Tiles,

@@ -96,6 +96,7 @@ fn approximation(function: Function<'_>, element: Element, argument: f64) -> Opt
         | F::CeilDivide
         | F::FloorDivide
         | F::IntMagnitude
+        | F::CountOnes
         | F::PreciseDivide
         | F::PreciseRoot
         | F::Negate
@@ -231,6 +232,7 @@ impl Elementwise<'_> {
             | F::Real(RealOp::Div | RealOp::Rem | RealOp::CopySign)
             | F::PreciseDivide
             | F::Bits
+            | F::CountOnes
             | F::Advance => f64::INFINITY,
         }
     }

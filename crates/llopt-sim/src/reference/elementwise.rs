@@ -108,6 +108,12 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 let data = wide.data.iter().map(magnitude).collect();
                 Tensor { data, ..wide }
             }
+            F::CountOnes => {
+                let a = a()?;
+                let ones = |&x: &u64| u64::from((x & mask(bits)).count_ones());
+                let data = a.data.iter().map(ones).collect();
+                Tensor { data, ..a }
+            }
             F::Real(of) => map2(row::real_binary(of, real()?), &a()?, &b()?, element),
             F::PreciseDivide => map2(
                 row::real_binary(RealOp::Div, real()?),

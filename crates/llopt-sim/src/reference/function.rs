@@ -21,6 +21,8 @@ pub(super) enum Function<'c> {
     FloorDivide,
     /// The magnitude of an integer.
     IntMagnitude,
+    /// The number of ones in an integer.
+    CountOnes,
     /// Of two floats.
     Real(RealOp),
     /// A quotient that is rounded as in IEEE 754, independent of the target's division.
@@ -110,6 +112,7 @@ impl<'c> Function<'c> {
             | Self::CeilDivide
             | Self::FloorDivide
             | Self::IntMagnitude
+            | Self::CountOnes
             | Self::PreciseDivide
             | Self::OfReal(_)
             | Self::PreciseRoot
@@ -204,6 +207,7 @@ fn of_reals<'c>(op: math::Op<'c, '_>) -> Option<Function<'c>> {
         Op::Erf(_) => F::Erf,
         Op::AbsF(_) => F::RealMagnitude,
         Op::AbsI(_) => F::IntMagnitude,
+        Op::CtPop(_) => F::CountOnes,
         Op::CopySign(_) => F::Real(RealOp::CopySign),
         Op::Fma(_) => F::MultiplyAdd,
         // Triton's frontend calls a device library for them.
@@ -219,7 +223,6 @@ fn of_reals<'c>(op: math::Op<'c, '_>) -> Option<Function<'c>> {
         | Op::Cosh(_)
         | Op::CountLeadingZeros(_)
         | Op::CountTrailingZeros(_)
-        | Op::CtPop(_)
         | Op::Erfc(_)
         | Op::ExpM1(_)
         | Op::FPowI(_)

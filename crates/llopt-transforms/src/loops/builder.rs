@@ -2,7 +2,7 @@
 
 use llopt_dialects::arith::{self, CmpIPredicate};
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_dialects::{scf, ub};
+use llopt_dialects::{math, scf, ub};
 use llopt_mlir::ir::attr;
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
@@ -125,7 +125,27 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         self.compare(CmpIPredicate::Eq, x, y)
     }
 
-    /// Whether both conditions hold.
+    /// A number with its bits moved up.
+    pub(crate) fn shift_left(&mut self, x: Value<'c, 'a>, by: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.binary(arith::ShLIOp::NAME, x, by)
+    }
+
+    /// How many bits of a number are ones.
+    pub(crate) fn count_ones(&mut self, x: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.make(math::CtPopOp::NAME, &[x], x.r#type(), &[])
+    }
+
+    /// Whether one of two conditions holds, for each bit.
+    pub(crate) fn either(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.binary(arith::OrIOp::NAME, x, y)
+    }
+
+    /// Whether two conditions differ, for each bit.
+    pub(crate) fn differs(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.binary(arith::XOrIOp::NAME, x, y)
+    }
+
+    /// Whether both conditions hold, for each bit.
     pub(crate) fn both(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
         self.binary(arith::AndIOp::NAME, x, y)
     }

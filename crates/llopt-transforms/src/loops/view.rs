@@ -1,15 +1,18 @@
-//! `scf.for` and `scf.if` by the names of their parts.
+//! `scf.for`, `scf.while` and `scf.if` by the names of their parts.
 
 use llopt_dialects::scf;
+use llopt_dialects::tt::LoadOp;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::attribute::Attribute;
 use melior::ir::operation::OperationBuilder;
 use melior::ir::{
-    Block, BlockRef, Identifier, Location, OperationRef, Region, RegionLike, Type, Value, ValueLike,
+    Block, BlockRef, Identifier, Location, OperationRef, Region, RegionLike, Type, TypeLike, Value,
+    ValueLike,
 };
 
 use super::builder::IN_CONTEXT;
+use crate::products::is_product;
 
 /// The operands of a loop before the carried ones: lower bound, upper bound, step.
 pub(crate) const BOUNDS: usize = 3;
@@ -118,11 +121,12 @@ impl<'c: 'a, 'a> For<'c, 'a> {
         self.operation.result_values().collect()
     }
 
-    /// Whether there is another loop in it.
+    /// Whether there is another loop in it, except those that only search ([`While::is_search`]).
     pub(crate) fn has_loops(self) -> bool {
         let mut found = false;
         self.operation.for_each_op(Walk::PreOrder, |operation| {
-            found |= operation != self.operation && is_loop(operation);
+            let searches = || While::of(operation).is_some_and(While::is_search);
+            found |= operation != self.operation && is_loop(operation) && !searches();
         });
         found
     }
@@ -207,6 +211,100 @@ fn insert_loop<'c: 'a, 'a>(
         .build()
         .expect(IN_CONTEXT);
     rewriter.insert(operation)
+}
+
+/// An `scf.while`.
+#[derive(Clone, Copy)]
+pub(crate) struct While<'c, 'a> {
+    operation: OperationRef<'c, 'a>,
+    before: BlockRef<'c, 'a>,
+    after: BlockRef<'c, 'a>,
+}
+
+impl<'c: 'a, 'a> While<'c, 'a> {
+    /// The operation as such a loop, if it is one.
+    pub(crate) fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
+        scf::WhileOp::of(operation)?;
+        let block = |index| operation.region_ref(index)?.single_block();
+        Some(Self {
+            operation,
+            before: block(0)?,
+            after: block(1)?,
+        })
+    }
+
+    /// The end of the first region, whose first operand says whether the loop goes on.
+    pub(crate) fn condition(self) -> Option<OperationRef<'c, 'a>> {
+        self.before.operations().last()
+    }
+
+    /// The loads in it.
+    pub(crate) fn loads(self) -> Vec<LoadOp<'c, 'a>> {
+        let mut loads = Vec::new();
+        self.operation.for_each_op(Walk::PreOrder, |operation| {
+            loads.extend(LoadOp::of(operation));
+        });
+        loads
+    }
+
+    /// Whether it only finds numbers: its results are no tensors, and it does nothing to memory but load, while what decides
+    /// whether it goes on does not even that. With a condition that does not hold it ends at once.
+    pub(crate) fn is_search(self) -> bool {
+        let is_number =
+            |value: Value<'c, 'a>| value.r#type().is_integer() || value.r#type().is_index();
+        let decides = |operation: OperationRef<'c, 'a>| {
+            operation.is_memory_effect_free() && operation.is_speculatable()
+        };
+        let mut only_loads = true;
+        self.operation.for_each_op(Walk::PreOrder, |operation| {
+            let has_regions = operation.region_refs().len() > 0;
+            let loads = LoadOp::of(operation).is_some();
+            only_loads &= has_regions || loads || operation.is_memory_effect_free();
+            only_loads &= !is_product(operation);
+        });
+        let end = self.condition();
+        let mut before = self.before.operations();
+        only_loads
+            && self.operation.result_values().all(is_number)
+            && before.all(|operation| Some(operation) == end || decides(operation))
+    }
+
+    /// Inserts a loop that goes on with these values for as long as a condition on them holds. The closures build the
+    /// condition and the next values. The rewriter is after the loop then.
+    pub(crate) fn build(
+        rewriter: &mut Rewriter<'c, 'a>,
+        location: Location<'c>,
+        initial: &[Value<'c, 'a>],
+        goes_on: impl FnOnce(&mut Rewriter<'c, 'a>, &[Value<'c, 'a>]) -> Value<'c, 'a>,
+        next: impl FnOnce(&mut Rewriter<'c, 'a>, &[Value<'c, 'a>]) -> Vec<Value<'c, 'a>>,
+    ) -> OperationRef<'c, 'a> {
+        let types: Vec<Type<'c>> = initial.iter().map(|value| value.r#type()).collect();
+        let arguments: Vec<_> = types.iter().map(|&r#type| (r#type, location)).collect();
+        let regions = [Region::new(), Region::new()];
+        for region in &regions {
+            region.append_block(Block::new(&arguments));
+        }
+        let operation = OperationBuilder::new(scf::WhileOp::NAME, location)
+            .add_operands(initial)
+            .add_results(&types)
+            .add_regions(regions)
+            .build()
+            .expect(IN_CONTEXT);
+        let of = Self::of(rewriter.insert(operation)).expect("it was just made");
+        rewriter.set_to_end(of.before);
+        let values: Vec<Value> = of.before.argument_values().collect();
+        let condition = goes_on(rewriter, &values);
+        let operands = [&[condition], &values[..]].concat();
+        rewriter
+            .create(scf::ConditionOp::NAME, location, &operands, Some(&[]), &[])
+            .expect(IN_CONTEXT);
+        rewriter.set_to_end(of.after);
+        let values: Vec<Value> = of.after.argument_values().collect();
+        let values = next(rewriter, &values);
+        super::builder::yield_values(rewriter, location, &values);
+        rewriter.set_after(of.operation);
+        of.operation
+    }
 }
 
 /// An `scf.if`.

@@ -4,18 +4,17 @@
 //! gives the conditions of many programs at a time, and their conjunction is that of the block. It takes as long as
 //! that of one program, and the loop over programs, which a producer executes, too, contains one loop over k.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use llopt_dialects::tables::types::RankedTensor;
-use llopt_dialects::tt::{GetProgramIdOp, MakeRangeOp, ReduceOp, ReduceReturnOp, SplatOp};
+use llopt_dialects::tt::GetProgramIdOp;
 use llopt_mlir::dialect::Trait;
-use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, key};
+use llopt_mlir::ir::{BlockExt, OperationExt, TypeExt, ValueExt, key};
 use llopt_mlir::rewrite::Rewriter;
-use melior::ir::r#type::IntegerType;
-use melior::ir::{Block, BlockRef, OperationRef, Region, RegionLike, Type, Value, ValueLike};
+use melior::ir::{BlockRef, OperationRef, Value, ValueLike};
 
 use super::launched::Launched;
-use crate::loops::builder::{Arithmetic, IN_CONTEXT, yield_values};
+use crate::loops::builder::{Arithmetic, yield_values};
+use crate::loops::vectorize::Vectorized;
 use crate::loops::view::{For, If};
 
 /// Programs whose conditions are computed at a time.
@@ -105,7 +104,10 @@ impl<'c: 'a, 'a> Choice<'c, 'a> {
         rewriter.set_to_end(of.body());
         let programs = self.programs(rewriter, launched, of.number());
         let condition = self.conditions(rewriter, launched, slice, programs);
-        let holds = conjunction(rewriter, launched, condition);
+        let many = Vectorized::new(PROGRAMS, location);
+        let holds = many.reduce(rewriter, condition, |arithmetic, x, y| {
+            arithmetic.both(x, y)
+        });
         let before = of.carried()[0];
         let all = Arithmetic { rewriter, location }.both(before, holds);
         yield_values(rewriter, location, &[all]);
@@ -121,11 +123,10 @@ impl<'c: 'a, 'a> Choice<'c, 'a> {
         first: Value<'c, 'a>,
     ) -> Value<'c, 'a> {
         let location = launched.location;
-        let of = many(first.r#type());
-        let range = rewriter.insert(MakeRangeOp::build(location, of, 0, PROGRAMS));
-        let range = range.result_value(0).expect(IN_CONTEXT);
-        let [first, distance, programs] = [first, launched.blocks, launched.programs]
-            .map(|value| spread(rewriter, launched, value));
+        let many = Vectorized::new(PROGRAMS, location);
+        let range = many.range(rewriter);
+        let [first, distance, programs] =
+            [first, launched.blocks, launched.programs].map(|value| many.spread(rewriter, value));
         let mut arithmetic = Arithmetic { rewriter, location };
         let offset = arithmetic.multiply(range, distance);
         let number = arithmetic.add(first, offset);
@@ -141,80 +142,21 @@ impl<'c: 'a, 'a> Choice<'c, 'a> {
         slice: &[OperationRef<'c, 'a>],
         programs: Value<'c, 'a>,
     ) -> Value<'c, 'a> {
-        let mut known: HashMap<usize, Value<'c, 'a>> = HashMap::new();
-        let spread_extent =
-            |rewriter: &mut Rewriter<'c, 'a>, value| spread(rewriter, launched, value);
+        let mut many = Vectorized::new(PROGRAMS, launched.location);
         for &operation in slice {
-            if let Some(number) = GetProgramIdOp::of(operation) {
-                let numbers = launched.number(rewriter, programs, number.axis(), spread_extent);
-                known.insert(key(number.result()), numbers);
-                continue;
+            match GetProgramIdOp::of(operation) {
+                Some(number) => {
+                    let numbers =
+                        launched.number(rewriter, programs, number.axis(), |rewriter, extent| {
+                            many.spread(rewriter, extent)
+                        });
+                    many.put(number.result(), numbers);
+                }
+                None => many.copy(rewriter, operation),
             }
-            let operands: Vec<Value<'c, 'a>> = operation
-                .operand_values()
-                .map(|operand| match known.get(&key(operand)) {
-                    Some(&many) => many,
-                    None => spread(rewriter, launched, operand),
-                })
-                .collect();
-            let types: Vec<Type<'c>> = operation.result_types().map(many).collect();
-            let attributes = operation.attrs();
-            let name = operation.name_str();
-            let made = rewriter
-                .create(
-                    name,
-                    launched.location,
-                    &operands,
-                    Some(&types),
-                    &attributes,
-                )
-                .expect(IN_CONTEXT);
-            let results = operation.result_values().zip(made.result_values());
-            known.extend(results.map(|(from, to)| (key(from), to)));
         }
-        match known.get(&key(self.condition)) {
-            Some(&conditions) => conditions,
-            None => spread(rewriter, launched, self.condition),
-        }
+        many.get(rewriter, self.condition)
     }
-}
-
-/// As many numbers of a type as conditions are computed at a time.
-fn many(of: Type<'_>) -> Type<'_> {
-    RankedTensor::get(&[PROGRAMS], of, None)
-}
-
-/// A number that all programs have.
-fn spread<'c: 'a, 'a>(
-    rewriter: &mut Rewriter<'c, 'a>,
-    launched: &Launched<'c, 'a>,
-    value: Value<'c, 'a>,
-) -> Value<'c, 'a> {
-    let of = many(value.r#type());
-    let made = rewriter.insert(SplatOp::build(launched.location, of, value));
-    made.result_value(0).expect(IN_CONTEXT)
-}
-
-/// Whether all conditions hold.
-fn conjunction<'c: 'a, 'a>(
-    rewriter: &mut Rewriter<'c, 'a>,
-    launched: &Launched<'c, 'a>,
-    conditions: Value<'c, 'a>,
-) -> Value<'c, 'a> {
-    let location = launched.location;
-    let truth = IntegerType::new(rewriter.context(), 1).into();
-    let region = Region::new();
-    region.append_block(Block::new(&[(truth, location), (truth, location)]));
-    let reduce = ReduceOp::build(location, &[truth], &[conditions], 0, vec![region]);
-    let reduce = rewriter.insert(reduce);
-    if let Some(block) = reduce.region_ref(0).and_then(RegionExt::entry) {
-        rewriter.set_to_end(block);
-        let values: Vec<Value<'c, 'a>> = block.argument_values().collect();
-        let both = Arithmetic { rewriter, location }.both(values[0], values[1]);
-        rewriter.insert(ReduceReturnOp::build(location, &[both]));
-    }
-    rewriter.set_after(reduce);
-    reduce.result_value(0).expect(IN_CONTEXT)
 }
 
 /// Puts one block of a conditional in its place.

@@ -117,7 +117,7 @@ fn needed<'c: 'a, 'a>(
         }
     }
     let may_move = |operation: &OperationRef<'c, 'a>| match LoadOp::of(*operation) {
-        Some(load) => may_feed(load, stored),
+        Some(load) => may_feed(load.operation(), stored),
         None => operation.is_memory_effect_free() && operation.is_speculatable(),
     };
     let all = block.operations();

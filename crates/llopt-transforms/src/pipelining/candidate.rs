@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use llopt_dialects::tables::types::{Pointer, element_or_self};
-use llopt_dialects::tt::LoadOp;
 use llopt_mlir::ir::{OperationExt, attr};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
@@ -67,9 +66,9 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         const NONE: &str = "no load of it can come earlier";
         let products = loads::products(of);
         let stored = stored_to(of.operation());
-        let may_feed = |load| {
+        let may_feed = |feeder| {
             let stored = stored.as_ref();
-            stored.is_ok_and(|stored| indirect::may_feed(load, stored))
+            stored.is_ok_and(|stored| indirect::may_feed(feeder, stored))
         };
         let mut chosen: Vec<Load> = Vec::new();
         let mut feeders: Vec<OperationRef> = Vec::new();
@@ -79,7 +78,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
                     return Err("its stage is not before that of its uses".to_owned());
                 }
                 let needed = Slice::of(of, load.needs(), &[], may_feed)?;
-                for feeder in needed.loads().map(LoadOp::operation) {
+                for feeder in needed.feeders() {
                     if !feeders.contains(&feeder) {
                         feeders.push(feeder);
                     }

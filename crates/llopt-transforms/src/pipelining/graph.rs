@@ -10,7 +10,7 @@ use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::math;
 use llopt_dialects::tables::types::{MemDesc, RankedTensor, element_or_self};
 use llopt_dialects::tt::{
-    BroadcastOp, DotOp, DotScaledOp, ExpandDimsOp, ReduceOp, ReshapeOp, SplatOp, TransOp,
+    BroadcastOp, DotOp, DotScaledOp, ExpandDimsOp, LoadOp, ReduceOp, ReshapeOp, SplatOp, TransOp,
 };
 use llopt_dialects::ttng::WarpGroupDotOp;
 use llopt_mlir::ir::{OperationExt, TypeExt, Walk};
@@ -73,7 +73,11 @@ pub(super) fn schedule<'c: 'a, 'a>(
     let mut graph = Graph::default();
     for &operation in &operations {
         let load = loads.iter().find(|load| load.operation() == operation);
-        let feeder = feeders.iter().find(|feeder| **feeder == operation);
+        // A search loads for many iterations at a time.
+        let is_load = LoadOp::of(operation).is_some();
+        let feeder = feeders
+            .iter()
+            .find(|feeder| is_load && **feeder == operation);
         let feeder = feeder.map(|feeder| bytes_of_results(*feeder));
         let bytes = load.map(|load| load.bytes).or(feeder);
         let (pipe, occupancy, latency) = match (bytes, cycles(operation, plans)) {

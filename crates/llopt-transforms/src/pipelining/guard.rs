@@ -1,4 +1,4 @@
-//! Conditions on operations that run ahead: a mask or a predicate.
+//! Conditions on operations that run ahead: a mask, a predicate, or that of a loop.
 
 use llopt_dialects::arith::AndIOp;
 use llopt_dialects::tables::types::RankedTensor;
@@ -9,6 +9,8 @@ use llopt_dialects::ttng::{AsyncTMACopyGlobalToLocalOp, BarrierExpectOp};
 use llopt_mlir::ir::OperationExt;
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{Location, OperationRef, Type, Value, ValueLike};
+
+use crate::loops::view::While;
 
 /// Why creating operations of `arith` cannot fail.
 const IN_CONTEXT: &str = "the dialect arith is loaded";
@@ -70,6 +72,16 @@ pub(super) fn guard<'c: 'a, 'a>(
             copy.set_discardable_attr(CACHED_BLOCK, block);
         }
         return copy;
+    }
+    if let Some(end) = While::of(operation).and_then(While::condition) {
+        let goes_on = end.operand_value(0).expect("a loop has a condition");
+        let like = goes_on.r#type();
+        let both = rewriter.at(|rewriter| {
+            rewriter.set_before(end);
+            both(rewriter, location, like, condition, Some(goes_on))
+        });
+        end.set_operand_value(0, both);
+        return operation;
     }
     let predicate = BarrierExpectOp::of(operation)
         .map(BarrierExpectOp::pred)

@@ -44,14 +44,21 @@ use melior::ir::{OperationRef, Value};
 
 use super::guard::guard;
 use super::loads;
-use super::slice::{Slice, maker};
+use super::slice::{Slice, loads_in, maker};
 use super::stores::{may_meet, parameter, stored_to};
 use crate::loops::pipeline::{End, Staged, pipeline};
 use crate::loops::view::For;
 
-/// Whether a load may be executed ahead of what a loop stores, which is to these parameters.
-pub(super) fn may_feed<'c: 'a, 'a>(load: LoadOp<'c, 'a>, stored: &[Option<Value<'c, 'a>>]) -> bool {
-    !load.is_volatile() && !may_meet(parameter(load.ptr()), stored)
+/// Whether an operation loads, or is a loop that searches by loads, and may be executed ahead of what a loop stores, which is
+/// to these parameters.
+pub(super) fn may_feed<'c: 'a, 'a>(
+    operation: OperationRef<'c, 'a>,
+    stored: &[Option<Value<'c, 'a>>],
+) -> bool {
+    let loads = loads_in(operation);
+    let may_be_ahead =
+        |load: &LoadOp<'c, 'a>| !load.is_volatile() && !may_meet(parameter(load.ptr()), stored);
+    !loads.is_empty() && loads.iter().all(may_be_ahead)
 }
 
 /// The feeders that the addresses of a loop's pipelined loads depend on within an iteration, in the order of the program.
@@ -75,7 +82,7 @@ fn feeders<'c: 'a, 'a>(
         }
     }
     let may_feed = |operation: &OperationRef<'c, 'a>| {
-        LoadOp::of(*operation).is_some_and(|load| may_feed(load, stored))
+        LoadOp::of(*operation).is_some() && may_feed(*operation, stored)
     };
     let all = of.operations().into_iter();
     all.filter(|operation| seen.contains(operation) && may_feed(operation))
@@ -132,7 +139,7 @@ pub(super) fn feed_ahead<'c: 'a, 'a>(of: For<'c, 'a>) -> For<'c, 'a> {
     let feeders = feeders(of, &stored);
     let needed = feeders.iter().flat_map(|feeder| feeder.operand_values());
     let needed: Vec<Value> = needed.collect();
-    let slice = Slice::of(of, needed, &[], |load| may_feed(load, &stored));
+    let slice = Slice::of(of, needed, &[], |feeder| may_feed(feeder, &stored));
     let Ok(mut slice) = slice else { return of };
     slice.include(of, &feeders);
     if feeders.is_empty() || levels(of, &slice).is_none() {

@@ -89,7 +89,10 @@ fn pipelined<'c: 'a, 'a>(
     };
     let loads = candidate.loads.iter().map(|load| load.operation());
     Some((
-        loads.chain(candidate.feeders.iter().copied()).collect(),
+        loads
+            .chain(candidate.feeders.iter().copied())
+            .filter(|operation| LoadOp::of(*operation).is_some())
+            .collect(),
         stages,
     ))
 }

@@ -26,7 +26,6 @@
 //! H100 that is a quarter less for an iteration of fp8 products. It takes longer to load two iterations in turns into different
 //! registers (registers spill), or, where registers do not suffice for both, to load behind the stores into the same ones.
 
-use llopt_dialects::tt::LoadOp;
 use llopt_dialects::ttg::{AsyncWaitOp, LocalStoreOp};
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
@@ -87,7 +86,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         let (of, last) = (design.of, design.stages - 1);
         let users = [&self.ahead[..], &self.first[..]].concat();
         let needs = |operations: &[OperationRef<'c, 'a>]| {
-            let is_feeder = |load: LoadOp<'c, 'a>| design.feeders.contains(&load.operation());
+            let is_feeder = |own: OperationRef<'c, 'a>| design.feeders.contains(&own);
             Slice::of(of, operands_of(operations), &users, is_feeder).ok()
         };
         let mut slice = needs(&users)?;

@@ -56,7 +56,6 @@ mod consumers;
 use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::meaning::fold;
 use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
-use llopt_dialects::tt::LoadOp;
 use llopt_dialects::ttg::{
     LocalAllocOp, LocalDeallocOp, MemDescIndexOp, WarpReturnOp, WarpSpecializeOp,
     WarpSpecializePartitionsOp, WarpYieldOp,
@@ -194,8 +193,7 @@ impl<'c: 'a, 'a> Needs<'c, 'a> {
             let Some(operation) = operation.filter(|op| !needs.operations.contains(op)) else {
                 continue;
             };
-            let may_feed = |load| indirect::may_feed(load, stored);
-            let loads = LoadOp::of(operation).is_some_and(may_feed);
+            let loads = indirect::may_feed(operation, stored);
             if !loads && !operation.is_memory_effect_free() {
                 return Err(format!(
                     "where it loads from depends on {}",

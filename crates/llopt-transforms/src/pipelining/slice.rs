@@ -6,11 +6,22 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Value};
 
 use super::guard;
-use crate::loops::view::For;
+use crate::loops::view::{For, While};
 
 /// Operations of a body that are executed ahead for others, in the order of the program.
 pub(super) struct Slice<'c, 'a> {
     pub(super) operations: Vec<OperationRef<'c, 'a>>,
+}
+
+/// The loads that an operation executes, if that is all that it does to memory: a load itself, or those of a loop that only
+/// searches.
+pub(super) fn loads_in<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Vec<LoadOp<'c, 'a>> {
+    let search = While::of(operation).filter(|of| of.is_search());
+    match (LoadOp::of(operation), search) {
+        (Some(load), _) => vec![load],
+        (None, Some(search)) => search.loads(),
+        (None, None) => Vec::new(),
+    }
 }
 
 /// The operation of a body in which a value is defined.
@@ -38,7 +49,7 @@ pub(super) fn ancestor<'c: 'a, 'a>(
 
 impl<'c: 'a, 'a> Slice<'c, 'a> {
     /// All that some values need, of the same iteration and of those before: the operations that define the next
-    /// content of a carried value belong to it, and loads that may be executed ahead. The results of `known` operations
+    /// content of a carried value belong to it, and operations that load and may be executed ahead. The results of `known` operations
     /// are available.
     ///
     /// # Errors
@@ -47,7 +58,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         of: For<'c, 'a>,
         values: impl IntoIterator<Item = Value<'c, 'a>>,
         known: &[OperationRef<'c, 'a>],
-        may_load: impl Fn(LoadOp<'c, 'a>) -> bool,
+        may_feed: impl Fn(OperationRef<'c, 'a>) -> bool,
     ) -> Result<Self, String> {
         let (carried, yielded) = (of.carried(), of.yielded());
         let mut needed: Vec<OperationRef> = Vec::new();
@@ -66,8 +77,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
             if needed.contains(&operation) || known.contains(&operation) {
                 continue;
             }
-            let load = LoadOp::of(operation);
-            let loads = load.is_some_and(&may_load);
+            let loads = !loads_in(operation).is_empty() && may_feed(operation);
             if !loads && guard::may_be_ahead(operation) {
                 return Err("where it loads from is loaded in the loop".to_owned());
             }
@@ -91,6 +101,12 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         let all = of.operations().into_iter();
         let operations = all.filter(|own| others.contains(own) || self.operations.contains(own));
         self.operations = operations.collect();
+    }
+
+    /// The operations that load.
+    pub(super) fn feeders(&self) -> impl Iterator<Item = OperationRef<'c, 'a>> {
+        let all = self.operations.iter().copied();
+        all.filter(|operation| !loads_in(*operation).is_empty())
     }
 
     /// The loads among the operations.
@@ -117,7 +133,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
             };
             let uses = || operation.result_values().flat_map(|result| result.uses());
             let mut outside = uses().filter(|usage| !is_ours(usage.operation));
-            if LoadOp::of(operation).is_some() || outside.next().is_none() {
+            if !loads_in(operation).is_empty() || outside.next().is_none() {
                 continue;
             }
             rewriter.set_before(operation);

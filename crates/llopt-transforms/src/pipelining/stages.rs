@@ -140,7 +140,7 @@ fn distances(of: For<'_, '_>) -> Option<Vec<usize>> {
 /// under a condition.
 fn may_run_ahead<'c: 'a, 'a>(operation: OperationRef<'c, 'a>, stored: &Stored<'c, 'a>) -> bool {
     match (LoadOp::of(operation), stored) {
-        (Some(load), Ok(stored)) => may_feed(load, stored),
+        (Some(_), Ok(stored)) => may_feed(operation, stored),
         (Some(_), Err(_)) => false,
         (None, _) => operation.is_memory_effect_free() && operation.is_speculatable(),
     }

@@ -37,7 +37,7 @@ pub(super) enum Carried<'c, 'a> {
 }
 
 /// An operation that moves a value by one from outside of the loop.
-pub(super) struct Step<'c, 'a> {
+pub(crate) struct Step<'c, 'a> {
     operation: OperationRef<'c, 'a>,
     /// The position of the other value among its operands.
     by: usize,
@@ -152,7 +152,7 @@ fn is_zero(value: Value<'_, '_>) -> bool {
 }
 
 /// The operations that move a carried value by values from outside of the loop, if it is moved so.
-fn steps<'c: 'a, 'a>(
+pub(crate) fn steps<'c: 'a, 'a>(
     of: For<'c, 'a>,
     argument: Value<'c, 'a>,
     next: Value<'c, 'a>,
@@ -202,8 +202,31 @@ fn sum<'c: 'a, 'a>(of: For<'c, 'a>, argument: Value<'c, 'a>, next: Value<'c, 'a>
 }
 
 impl<'c: 'a, 'a> Step<'c, 'a> {
+    /// The operation.
+    pub(crate) fn operation(&self) -> OperationRef<'c, 'a> {
+        self.operation
+    }
+
+    /// The value by which it moves another.
+    pub(crate) fn by(&self) -> Value<'c, 'a> {
+        let by = self.operation.operand_value(self.by);
+        by.expect("it is one of its operands")
+    }
+
+    /// The operands of an operation that moves a value by this distance.
+    pub(crate) fn operands(
+        &self,
+        value: Value<'c, 'a>,
+        distance: Value<'c, 'a>,
+    ) -> [Value<'c, 'a>; 2] {
+        match self.by {
+            0 => [distance, value],
+            _ => [value, distance],
+        }
+    }
+
     /// A value after so many steps.
-    fn times(
+    pub(crate) fn times(
         &self,
         rewriter: &mut Rewriter<'c, 'a>,
         location: Location<'c>,
@@ -211,15 +234,9 @@ impl<'c: 'a, 'a> Step<'c, 'a> {
         count: Value<'c, 'a>,
     ) -> Value<'c, 'a> {
         let operation = self.operation;
-        let by = operation
-            .operand_value(self.by)
-            .expect("it is one of its operands");
         let is_pointer = AddPtrOp::of(operation).is_some();
-        let by = multiple(rewriter, location, by, count, is_pointer);
-        let operands = match self.by {
-            0 => [by, value],
-            _ => [value, by],
-        };
+        let by = multiple(rewriter, location, self.by(), count, is_pointer);
+        let operands = self.operands(value, by);
         let made = rewriter.create(
             operation.name_str(),
             location,

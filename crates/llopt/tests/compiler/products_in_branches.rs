@@ -122,7 +122,16 @@ fn agrees(form: [&[&str]; 3], loads: u32, target: Target, stages: u32) -> Result
     let compilation = Compiler::new(options).compile(&source, ArtifactKind::Llvm)?;
     let emitted = Emitted::new(&compilation, target)?;
     // No flag is set, or some are.
-    for (iterations, bound) in [(0, 2), (1, 1), (3, 1), (4, 2), (7, 2), (7, 3), (6, 1)] {
+    for (iterations, bound) in [
+        (0, 2),
+        (1, 1),
+        (3, 1),
+        (4, 2),
+        (7, 3),
+        (6, 1),
+        (75, 9),
+        (140, 2),
+    ] {
         let mut reference = Launch::new([1, 1, 1], 1, arguments(iterations, bound));
         run_reference(&source, &mut reference, Limits::default())?;
         let left = emitted.left(arguments(iterations, bound))?;
