@@ -19,6 +19,8 @@
 //! of such numbers follow from their operands. The axis of a kernel is reversed if a loop rises along it and none
 //! falls. Wrapping around and negative counts of iterations are not considered: the order is right in any case.
 //!
+//! Blocks that compute several programs each pair long ones with short ones instead ([`crate::persistent`]).
+//!
 //! # When it is correct
 //!
 //! Programs of a launch may be executed in any order as long as none waits for another one, so the kernel must only
@@ -69,15 +71,23 @@ pub fn rewrite(module: OperationRef<'_, '_>) {
     if waits {
         return;
     }
-    let trips = Trends::of(kernel).trips;
+    let axes = rising(kernel);
     for number in numbers(kernel) {
-        let along = || trips.iter().map(|trip| trip[number.axis() as usize]);
-        if along().any(|trip| trip == Trend::Rises) && along().all(|trip| trip != Trend::Falls) {
+        if axes[number.axis() as usize] {
             number
                 .operation()
                 .set_discardable_attr(REVERSED, attr::unit(module.ctx()));
         }
     }
+}
+
+/// The axes of the grid along which later programs of a kernel take longer.
+pub(crate) fn rising(kernel: OperationRef<'_, '_>) -> [bool; 3] {
+    let trips = Trends::of(kernel).trips;
+    [0, 1, 2].map(|axis| {
+        let mut along = trips.iter().map(|trip| trip[axis]);
+        along.clone().any(|trip| trip == Trend::Rises) && along.all(|trip| trip != Trend::Falls)
+    })
 }
 
 fn numbers<'c: 'a, 'a>(kernel: OperationRef<'c, 'a>) -> Vec<GetProgramIdOp<'c, 'a>> {

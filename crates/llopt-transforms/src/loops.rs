@@ -19,6 +19,8 @@
 //! - [`pipeline::pipeline`] overlaps iterations: a loop of several stages, each of another iteration.
 //! - [`unroll::unroll`] makes one iteration of a few.
 //! - [`flatten::flatten`] makes one loop of two nested ones.
+//! - [`concatenate::Concatenation`] makes one loop of two that follow one another, and [`split::split`] two of one where a
+//!   condition on its number changes.
 //! - [`motion::hoist_invariants`] and [`motion::sink_into_branch`] move operations without effects to where they run
 //!   less often.
 //!
@@ -34,12 +36,14 @@ pub(crate) mod advance;
 pub(crate) mod builder;
 pub mod carried;
 pub mod clone;
+pub mod concatenate;
 pub mod flatten;
 pub mod induction;
 pub mod motion;
 pub mod peel;
 pub mod pipeline;
 pub mod rotate;
+pub mod split;
 pub mod unroll;
 pub mod view;
 

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{GetProgramIdOp, MakeRangeOp, ReduceOp, ReduceReturnOp, SplatOp};
 use llopt_mlir::dialect::Trait;
-use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, key};
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, TypeExt, key};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Block, BlockRef, OperationRef, Region, RegionLike, Type, Value, ValueLike};
@@ -215,24 +215,4 @@ fn conjunction<'c: 'a, 'a>(
     }
     rewriter.set_after(reduce);
     reduce.result_value(0).expect(IN_CONTEXT)
-}
-
-/// Puts one block of a conditional in its place.
-pub(super) fn keep<'c: 'a, 'a>(
-    rewriter: &mut Rewriter<'c, 'a>,
-    branch: OperationRef<'c, 'a>,
-    index: usize,
-) {
-    let Some(block) = If::of(branch).and_then(|of| of.blocks()[index]) else {
-        return;
-    };
-    if let Some(end) = block.operations().last() {
-        let values: Vec<Value<'c, 'a>> = end.operand_values().collect();
-        for (result, value) in branch.result_values().zip(values) {
-            result.replace_all_uses(value);
-        }
-        end.erase();
-    }
-    rewriter.inline_block_before(block, branch, &[]);
-    branch.erase();
 }
