@@ -19,8 +19,7 @@
 //! - [`pipeline::pipeline`] overlaps iterations: a loop of several stages, each of another iteration.
 //! - [`unroll::unroll`] makes one iteration of a few.
 //! - [`flatten::flatten`] makes one loop of two nested ones.
-//! - [`concatenate::Concatenation`] makes one loop of two that follow one another, and [`split::split`] two of one where a
-//!   condition on its number changes.
+//! - [`concatenate::Concatenation`] makes one loop of two that follow one another.
 //! - [`motion::hoist_invariants`] and [`motion::sink_into_branch`] move operations without effects to where they run
 //!   less often.
 //!
@@ -43,7 +42,6 @@ pub mod motion;
 pub mod peel;
 pub mod pipeline;
 pub mod rotate;
-pub mod split;
 pub mod unroll;
 pub mod view;
 

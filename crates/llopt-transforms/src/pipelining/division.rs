@@ -12,7 +12,6 @@ use super::graph::Scheduled;
 use super::loads::Load;
 use super::stores::{may_meet, parameter, stored_to};
 use super::{ahead, late_waits, partitions, price, streams};
-use crate::loops::split::split;
 use crate::loops::view::{For, is_loop};
 
 /// Bytes of shared memory that are left free for barriers and for values that are passed to partitions.
@@ -178,12 +177,7 @@ pub(super) fn divide<'c: 'a, 'a>(
         inner = ahead.ok_or("what is loaded to registers would be used before it is there")?;
     }
     let is_chain = ahead::Chain::of(inner).is_ok();
-    let ahead = chain.and_then(|chain| {
-        let new = chain.overlap(&mut rewriter, inner, plans)?;
-        // Between its iterations no product is running, so it can be two loops again.
-        split(&mut rewriter, new);
-        Ok(())
-    });
+    let ahead = chain.and_then(|chain| chain.overlap(&mut rewriter, inner, plans).map(|_| ()));
     Ok(Pipelined {
         ahead: is_chain.then_some(ahead),
         ..pipelined
