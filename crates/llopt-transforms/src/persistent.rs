@@ -66,11 +66,11 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{BlockRef, Location, Module, OperationRef, Value, ValueLike};
 
 use crate::layouts::retype_function;
+use crate::longest_first;
 use crate::loops::builder::yield_values;
 use crate::loops::clone::Mapping;
 use crate::loops::concatenate::Concatenation;
 use crate::loops::view::{For, If, is_loop};
-use crate::longest_first;
 use crate::pipelining::place;
 use crate::products::{is_product, operands, source_of};
 use choice::Choice;
@@ -121,7 +121,9 @@ pub struct PersistentAccount {
 pub fn rewrite(module: OperationRef<'_, '_>, block: Option<Block>) -> Option<PersistentAccount> {
     for_kernel(module, |function| {
         possible(module, function, block)?;
-        let axis = longest_first::rising(function).iter().position(|rises| *rises);
+        let axis = longest_first::rising(function)
+            .iter()
+            .position(|rises| *rises);
         concatenate(function)?;
         Kernel::of(function)?.rewrite(module, axis)
     })
@@ -153,12 +155,16 @@ fn possible<'c: 'a, 'a>(
         concatenate(function)?;
         Kernel::of(function)?.is_possible(block)
     });
-    account.and_then(|account| account.reason).map_or(Ok(()), Err)
+    account
+        .and_then(|account| account.reason)
+        .map_or(Ok(()), Err)
 }
 
 /// The loops of products directly in a function.
 fn loops_in_sequence<'c: 'a, 'a>(function: OperationRef<'c, 'a>) -> Vec<For<'c, 'a>> {
-    let body = function.region_ref(0).and_then(|region| region.single_block());
+    let body = function
+        .region_ref(0)
+        .and_then(|region| region.single_block());
     let operations = body.into_iter().flat_map(BlockExt::operations);
     let loops = operations.filter_map(For::of);
     loops.filter(|of| has_products(of.operation())).collect()
@@ -178,7 +184,8 @@ fn concatenate(function: OperationRef<'_, '_>) -> Result<(), String> {
             return Err("its factors are not all loaded through descriptors".to_owned());
         }
         let both = Concatenation::of(of, next);
-        let both = both.map_err(|reason| format!("it is one of several loops of products, and {reason}"))?;
+        let both =
+            both.map_err(|reason| format!("it is one of several loops of products, and {reason}"))?;
         of = both.apply(&mut Rewriter::new(function.ctx()));
     }
     Ok(())

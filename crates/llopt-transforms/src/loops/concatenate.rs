@@ -120,7 +120,9 @@ impl<'c: 'a, 'a> Concatenation<'c, 'a> {
             return Err("the loops have different attributes".to_owned());
         }
         if !(is_counted_by_half(first) && is_counted_by_half(second)) {
-            return Err("the iterations of the loops may be more than a number can count".to_owned());
+            return Err(
+                "the iterations of the loops may be more than a number can count".to_owned(),
+            );
         }
         let between = between(first, second)?;
         let carried = carried(first, second)?;
@@ -146,7 +148,8 @@ impl<'c: 'a, 'a> Concatenation<'c, 'a> {
         let location = first.operation().loc();
         let context = rewriter.context();
         rewriter.set_before(first.operation());
-        let counts = [first, second].map(|of| iterations(&mut Arithmetic { rewriter, location }, of));
+        let counts =
+            [first, second].map(|of| iterations(&mut Arithmetic { rewriter, location }, of));
         let mut arithmetic = Arithmetic { rewriter, location };
         let zero = arithmetic.constant(first.lower().r#type(), 0);
         let one = arithmetic.constant(first.lower().r#type(), 1);
@@ -173,9 +176,20 @@ impl<'c: 'a, 'a> Concatenation<'c, 'a> {
         let next = body.next(&self.yielded);
         yield_values(rewriter, location, &next);
         rewriter.set_after(new.operation());
+        let results = second.results();
         for (carried, to) in self.carried.iter().zip(new.results()) {
-            if let Carried::Passed(_, index) | Carried::Replaced(_, index) | Carried::OfSecond(index) = *carried {
-                second.results()[index].replace_all_uses(to);
+            match *carried {
+                Carried::Passed(_, index) | Carried::OfSecond(index) => {
+                    results[index].replace_all_uses(to);
+                }
+                Carried::Replaced(_, index) if results[index].has_uses() => {
+                    // Without an iteration the second loop leaves the number with which it begins.
+                    let mut arithmetic = Arithmetic { rewriter, location };
+                    let is_empty = arithmetic.is_equal(counts[1], zero);
+                    let to = arithmetic.select(is_empty, begins[index], to);
+                    results[index].replace_all_uses(to);
+                }
+                Carried::Replaced(..) | Carried::OfFirst(_) => {}
             }
         }
         second.operation().erase();
@@ -216,12 +230,18 @@ fn between<'c: 'a, 'a>(
     if next.is_none() {
         return Err("the first loop does not come first".to_owned());
     }
-    if let Some(other) = between.iter().find(|operation| !operation.is_memory_effect_free()) {
+    if let Some(other) = between
+        .iter()
+        .find(|operation| !operation.is_memory_effect_free())
+    {
         return Err(format!("there is {} between the loops", other.name_str()));
     }
     for user in first.results().into_iter().flat_map(ValueExt::users) {
         if user != second.operation() {
-            return Err(format!("{} needs the result of the first loop", user.name_str()));
+            return Err(format!(
+                "{} needs the result of the first loop",
+                user.name_str()
+            ));
         }
     }
     Ok(between)
@@ -231,7 +251,10 @@ fn between<'c: 'a, 'a>(
 fn carried<'c: 'a, 'a>(first: For<'c, 'a>, second: For<'c, 'a>) -> Result<Vec<Carried>, String> {
     let results = first.results();
     let from = |value: &Value<'c, 'a>| results.iter().position(|result| result == value);
-    if [second.lower(), second.upper(), second.step()].iter().any(|bound| from(bound).is_some()) {
+    if [second.lower(), second.upper(), second.step()]
+        .iter()
+        .any(|bound| from(bound).is_some())
+    {
         return Err("the iterations of the second loop depend on the first".to_owned());
     }
     let mut carried = Vec::new();
@@ -251,7 +274,9 @@ fn carried<'c: 'a, 'a>(first: For<'c, 'a>, second: For<'c, 'a>) -> Result<Vec<Ca
         if RankedTensor::of(r#type).is_some() {
             return Err("the second loop does not go on with what the first computes".to_owned());
         }
-        let same = open.iter().position(|result| results[*result].r#type() == r#type);
+        let same = open
+            .iter()
+            .position(|result| results[*result].r#type() == r#type);
         carried.push(match same {
             Some(at) => Carried::Replaced(open.remove(at), index),
             None => Carried::OfSecond(index),
@@ -321,7 +346,10 @@ impl<'c: 'a, 'a> Alignment<'c, 'a> {
                 return Err(format!("{} is in one of the loops", operation.name_str()));
             }
             if !is_paired && (is_product(operation) || is_load) {
-                return Err(format!("only one of the loops has the {}", operation.name_str()));
+                return Err(format!(
+                    "only one of the loops has the {}",
+                    operation.name_str()
+                ));
             }
         }
         Ok(alignment)
@@ -343,19 +371,27 @@ impl<'c: 'a, 'a> Alignment<'c, 'a> {
 
     /// Leaves to each body what follows from a difference, as far as tensors do not grow.
     fn part(&mut self) {
-        let bytes = |value: Value<'c, 'a>| RankedTensor::of(value.r#type()).map(RankedTensor::bytes);
+        let bytes =
+            |value: Value<'c, 'a>| RankedTensor::of(value.r#type()).map(RankedTensor::bytes);
         loop {
             // Values of the first body that follow from a difference, and operations that are executed apart from now on.
             let mut following = HashSet::new();
             let mut apart = Vec::new();
             for one in self.loops[0].operations() {
-                let Some(other) = self.partner(one).filter(|_| !(is_product(one) || is_load(one))) else {
+                let Some(other) = self
+                    .partner(one)
+                    .filter(|_| !(is_product(one) || is_load(one)))
+                else {
                     continue;
                 };
                 let pairs = one.operand_values().zip(other.operand_values());
                 let differs = pairs.filter(|(x, y)| !self.is_same(*x, *y));
                 let largest = differs.filter_map(|(x, _)| bytes(x)).max();
-                if largest.is_some() || one.operand_values().any(|value| following.contains(&key(value))) {
+                if largest.is_some()
+                    || one
+                        .operand_values()
+                        .any(|value| following.contains(&key(value)))
+                {
                     following.extend(one.result_values().map(key));
                 }
                 let grows = one.result_values().map(bytes).max() > Some(largest);
@@ -378,9 +414,13 @@ impl<'c: 'a, 'a> Alignment<'c, 'a> {
                                 false => self.partner(maker),
                             };
                             let follows = |one: &OperationRef<'c, 'a>| {
-                                one.result_values().any(|value| following.contains(&key(value)))
+                                one.result_values()
+                                    .any(|value| following.contains(&key(value)))
                             };
-                            apart.extend(one.filter(|_| self.partner(maker).is_some()).filter(follows));
+                            apart.extend(
+                                one.filter(|_| self.partner(maker).is_some())
+                                    .filter(follows),
+                            );
                         }
                     });
                 }
@@ -485,7 +525,8 @@ impl<'c: 'a, 'a> Order<'_, 'c, 'a> {
         let mut ready = true;
         operation.for_each_op(Walk::PreOrder, |inner| {
             ready &= inner.operand_values().all(|value| {
-                let owner = ValueExt::parent_block(value).and_then(|block| block.parent_operation());
+                let owner =
+                    ValueExt::parent_block(value).and_then(|block| block.parent_operation());
                 self.is_known(value)
                     || made.contains(&key(value))
                     || owner.is_some_and(|owner| owner.is_within(operation))
@@ -500,9 +541,13 @@ impl<'c: 'a, 'a> Order<'_, 'c, 'a> {
         let step = match self.alignment.partners.get(&op_key(operation)) {
             Some(_) if side == Side::Second => {
                 // It comes with its partner.
-                return operation.result_values().all(|result| self.known.contains(&key(result)));
+                return operation
+                    .result_values()
+                    .all(|result| self.known.contains(&key(result)));
             }
-            Some(&other) if self.is_ready(operation, &nothing) && self.is_ready(other, &nothing) => {
+            Some(&other)
+                if self.is_ready(operation, &nothing) && self.is_ready(other, &nothing) =>
+            {
                 self.known.extend(other.result_values().map(key));
                 Step::Both(operation, other)
             }
@@ -580,7 +625,10 @@ fn is_of_numbers(operation: OperationRef<'_, '_>) -> bool {
     operation.is_memory_effect_free()
         && operation.is_speculatable()
         && operation.region_refs().len() == 0
-        && operation.operand_types().chain(operation.result_types()).all(is_number)
+        && operation
+            .operand_types()
+            .chain(operation.result_types())
+            .all(is_number)
 }
 
 /// Whether an operation only loads from global memory.
@@ -630,8 +678,13 @@ fn are_alike(
     if !types.eq(other.argument_values().map(|value| value.r#type())) {
         return false;
     }
-    inner.extend(one.argument_values().map(key).zip(other.argument_values().map(key)));
-    let operations: [Vec<OperationRef>; 2] = [one.operations().collect(), other.operations().collect()];
+    inner.extend(
+        one.argument_values()
+            .map(key)
+            .zip(other.argument_values().map(key)),
+    );
+    let operations: [Vec<OperationRef>; 2] =
+        [one.operations().collect(), other.operations().collect()];
     operations[0].len() == operations[1].len()
         && operations[0].iter().zip(&operations[1]).all(|(x, y)| {
             let same = x
@@ -645,7 +698,10 @@ fn are_alike(
 }
 
 /// The iterations of a loop.
-fn iterations<'c: 'a, 'a>(arithmetic: &mut Arithmetic<'_, 'c, 'a>, of: For<'c, 'a>) -> Value<'c, 'a> {
+fn iterations<'c: 'a, 'a>(
+    arithmetic: &mut Arithmetic<'_, 'c, 'a>,
+    of: For<'c, 'a>,
+) -> Value<'c, 'a> {
     let r#type = of.lower().r#type();
     let any = arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned());
     let one = arithmetic.constant(r#type, 1);
@@ -705,10 +761,14 @@ impl<'r, 'c: 'a, 'a> Body<'r, 'c, 'a> {
                 }
                 // The other loop leaves it as it is.
                 Carried::OfFirst(one) => {
-                    values.iter_mut().for_each(|of| of.map(of_first[one], argument));
+                    values
+                        .iter_mut()
+                        .for_each(|of| of.map(of_first[one], argument));
                 }
                 Carried::OfSecond(other) => {
-                    values.iter_mut().for_each(|of| of.map(of_second[other], argument));
+                    values
+                        .iter_mut()
+                        .for_each(|of| of.map(of_second[other], argument));
                 }
             }
         }
@@ -758,7 +818,9 @@ impl<'r, 'c: 'a, 'a> Body<'r, 'c, 'a> {
         let location = maker.map_or(self.location, OperationExt::loc);
         let types: Vec<Type> = values.iter().map(|(value, _)| value.r#type()).collect();
         let [of_first, of_second] = &mut self.values;
-        let copied = |rewriter: &mut Rewriter<'c, 'a>, mapping: &mut Mapping<'c, 'a>, all: &[OperationRef<'c, 'a>]| {
+        let copied = |rewriter: &mut Rewriter<'c, 'a>,
+                      mapping: &mut Mapping<'c, 'a>,
+                      all: &[OperationRef<'c, 'a>]| {
             for operation in all {
                 mapping.copy(rewriter, *operation);
             }
@@ -770,11 +832,17 @@ impl<'r, 'c: 'a, 'a> Body<'r, 'c, 'a> {
             &types,
             |rewriter| {
                 copied(rewriter, of_first, first);
-                values.iter().map(|(value, _)| of_first.get(*value)).collect()
+                values
+                    .iter()
+                    .map(|(value, _)| of_first.get(*value))
+                    .collect()
             },
             |rewriter| {
                 copied(rewriter, of_second, second);
-                values.iter().map(|(_, value)| of_second.get(*value)).collect()
+                values
+                    .iter()
+                    .map(|(_, value)| of_second.get(*value))
+                    .collect()
             },
         );
         for ((x, y), result) in values.iter().zip(made.results()) {
@@ -803,6 +871,9 @@ impl<'r, 'c: 'a, 'a> Body<'r, 'c, 'a> {
 
     /// The carried values of the next iteration.
     fn next(&mut self, yielded: &[(Value<'c, 'a>, Value<'c, 'a>)]) -> Vec<Value<'c, 'a>> {
-        yielded.iter().map(|&(one, other)| self.join(one, other)).collect()
+        yielded
+            .iter()
+            .map(|&(one, other)| self.join(one, other))
+            .collect()
     }
 }

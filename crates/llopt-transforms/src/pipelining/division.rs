@@ -150,7 +150,13 @@ pub(super) fn divide<'c: 'a, 'a>(
     let (loads, loaded): (Vec<Load>, Vec<Load>) =
         candidate.loads.iter().cloned().partition(Load::is_block);
     let loaded: Vec<OperationRef> = loaded.iter().map(Load::operation).collect();
-    let around = around(&request.nest, &roots, &block, bytes_of_a_slot(candidate), target);
+    let around = around(
+        &request.nest,
+        &roots,
+        &block,
+        bytes_of_a_slot(candidate),
+        target,
+    );
     let division =
         partitions::Division::of(request.nest, loads, around, running, block.slots, &roots)?;
     let pipelined = Pipelined {

@@ -692,7 +692,8 @@ impl<'c: 'a, 'a> Producer<'_, '_, 'c, 'a> {
         if inner.is_none() {
             state = next(self.rewriter, location, state, division.rings.slots);
         }
-        let of_around = of_around.map(|state| next(self.rewriter, location, state, division.around.slots));
+        let of_around =
+            of_around.map(|state| next(self.rewriter, location, state, division.around.slots));
         let yielded = of.yielded();
         let mut values: Vec<Value> = kept
             .iter()

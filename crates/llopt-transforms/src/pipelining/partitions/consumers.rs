@@ -101,10 +101,7 @@ fn read_rings<'c: 'a, 'a>(
     for (load, bulk) in rings.loads.iter().zip(&rings.copies) {
         let buffer = buffer_of(load)?;
         rewriter.set_before(buffer.operation());
-        let ring = channels.rings[rings
-            .loads
-            .iter()
-            .position(|own| std::ptr::eq(own, load))?];
+        let ring = channels.rings[rings.loads.iter().position(|own| std::ptr::eq(own, load))?];
         let view = slot(rewriter, buffer.operation().loc(), &load.slot, ring, index)?;
         bulk.copy.operation().erase();
         bulk.expect.operation().erase();
@@ -162,12 +159,7 @@ pub(super) fn consume<'c: 'a, 'a>(
     if !late.is_empty() {
         rewriter.set_after(behind.unwrap_or(of.operation()));
         let results = of.results();
-        let last = slot_before(
-            rewriter,
-            location,
-            results[results.len() - 2],
-            rings.slots,
-        );
+        let last = slot_before(rewriter, location, results[results.len() - 2], rings.slots);
         let mut arithmetic = Arithmetic { rewriter, location };
         let any = arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned());
         for &group in &late {
@@ -210,7 +202,13 @@ fn read_around<'c: 'a, 'a>(
     let number: Type = IntegerType::new(rewriter.context(), 32).into();
     let zero = Arithmetic { rewriter, location }.constant(number, 0);
     let outer = carried::add(rewriter, outer, &[zero; 2], |rewriter, _, arguments| {
-        next(rewriter, location, [arguments[0], arguments[1]], rings.slots).to_vec()
+        next(
+            rewriter,
+            location,
+            [arguments[0], arguments[1]],
+            rings.slots,
+        )
+        .to_vec()
     });
     let arguments = outer.carried();
     let [.., index, phase] = arguments[..] else {
@@ -225,7 +223,13 @@ fn read_around<'c: 'a, 'a>(
     for (number, group) in rings.groups.iter().enumerate() {
         let wait = rings.copies[*group.members.first()?].wait.operation();
         rewriter.set_before(wait);
-        let full = slot(rewriter, wait.loc(), &group.barrier, channels.full[number], index)?;
+        let full = slot(
+            rewriter,
+            wait.loc(),
+            &group.barrier,
+            channels.full[number],
+            index,
+        )?;
         rewriter.insert(WaitBarrierOp::build(wait.loc(), full, phase, None, &[]));
         let mut last = behind.unwrap_or(inner.operation());
         for &member in &group.members {
