@@ -8,16 +8,26 @@
 //! row of programs   0 1 2 3 4 5        pairs of the row   (5 0) (4 1) (3 2)
 //! ```
 //!
-//! Blocks get the pairs of the rows in turn, the longer program first; where a row has an odd number of programs, those in
-//! the middle come after all pairs. So the times of two blocks differ by at most one pair, and the blocks that run at a
-//! time are in few rows: the keys and values of a row stay in the cache.
+//! # The order
 //!
-//! For 64 rows of 32 programs on 132 blocks, which take 1 to 32 iterations and one more, the last block ends after 1.03 of
-//! the mean time. In the order of the grid it would be 1.12, since a block would meet only every fourth number along the
-//! axis, and if the hardware starts a block for each program, with the longest first in each row, 1.07.
+//! - The programs in the middle of rows of an odd number are distributed in turns.
+//! - So are the pairs, as long as there are as many as for two turns; a block computes the longer program first. All blocks
+//!   take the same time for this.
+//! - The pairs that remain, at least one for each block and fewer than two, cannot be distributed evenly. Their programs
+//!   are distributed one by one, from the longest to the shortest (Graham's *longest processing time first*), every
+//!   second turn in the opposite order of blocks. The last, incomplete turn has the shortest programs.
 //!
-//! Alternative rejected: all programs sorted by length, with every second round of blocks reversed. The last block would
-//! end after 1.002 of the mean time, but all rows are then read at the same time, and they do not fit in the cache.
+//! Blocks that run at a time are in few rows: what all programs of a row read, as keys and values, stays in the cache.
+//!
+//! For 64 rows of 32 programs on 132 blocks, which take 1 to 32 iterations and one more, the last block ends after 1.01 of
+//! the mean time. If the hardware starts a block for each program, with the longest first in each row, it is 1.07; in the
+//! order of the grid 1.12, since a block meets only every fourth number along the axis.
+//!
+//! # Alternatives rejected
+//!
+//! - Pairs only: 1.03, since the last turn is incomplete.
+//! - All programs sorted by length: 1.002, but all rows are then read at the same time, and they do not fit in the cache.
+//! - A counter in global memory, from which blocks take their next program: it must be zero before each launch.
 
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{Location, Value, ValueLike};
@@ -26,18 +36,31 @@ use super::launched::Launched;
 use crate::loops::builder::Arithmetic;
 use crate::loops::view::For;
 
-/// The pairs of a block.
+/// The programs of a block.
 pub(super) struct Folded<'c, 'a> {
     location: Location<'c>,
-    /// The axis, the programs along it, and half as many.
+    /// The axis, the programs along it, and half as many: the pairs of a row.
     axis: usize,
     extent: Value<'c, 'a>,
     half: Value<'c, 'a>,
-    /// All pairs, and those of the block.
+    /// Half as many, but not zero.
+    pairs_of_row: Value<'c, 'a>,
+    /// The programs of the block: those in the middle of rows, those of pairs, and all together.
+    middle: Value<'c, 'a>,
+    paired: Value<'c, 'a>,
+    all: Value<'c, 'a>,
+    rest: Rest<'c, 'a>,
+}
+
+/// The pairs whose programs are distributed one by one, in the order of their place in the row: they begin in a row, at
+/// a place in it, and end with the last of `rows` further ones.
+struct Rest<'c, 'a> {
     pairs: Value<'c, 'a>,
-    own_pairs: Value<'c, 'a>,
-    /// The programs of the block.
-    programs: Value<'c, 'a>,
+    row: Value<'c, 'a>,
+    place: Value<'c, 'a>,
+    rows: Value<'c, 'a>,
+    /// The pairs at smaller places, which only the further rows have.
+    before: Value<'c, 'a>,
 }
 
 impl<'c: 'a, 'a> Folded<'c, 'a> {
@@ -49,40 +72,71 @@ impl<'c: 'a, 'a> Folded<'c, 'a> {
     ) -> Self {
         let location = launched.location;
         let extent = launched.extents[axis];
-        let mut arithmetic = Arithmetic { rewriter, location };
-        let two = arithmetic.constant(extent.r#type(), 2);
-        let one = arithmetic.constant(extent.r#type(), 1);
-        let rows = arithmetic.divide(launched.programs, extent);
-        let half = arithmetic.divide(extent, two);
-        let pairs = arithmetic.multiply(rows, half);
-        let middle = arithmetic.remainder(extent, two);
-        let middle = arithmetic.multiply(rows, middle);
-        let all = arithmetic.add(pairs, middle);
-        let others = arithmetic.subtract(launched.blocks, one);
-        let others = arithmetic.subtract(others, launched.block);
-        let mut own = |all| {
-            let above = arithmetic.add(all, others);
-            arithmetic.divide(above, launched.blocks)
+        let mut of = Arithmetic { rewriter, location };
+        let [zero, one, two] = [0, 1, 2].map(|number| of.constant(extent.r#type(), number));
+        let (block, blocks) = (launched.block, launched.blocks);
+        let rows = of.divide(launched.programs, extent);
+        let half = of.divide(extent, two);
+        let has_none = of.is_equal(half, zero);
+        let pairs_of_row = of.select(has_none, one, half);
+        let others = of.subtract(blocks, one);
+        let opposite = of.subtract(others, block);
+        // In turns, the block has every one of `blocks`.
+        let odd = of.remainder(extent, two);
+        let middle = of.multiply(rows, odd);
+        let middle = of.add(middle, opposite);
+        let middle = of.divide(middle, blocks);
+        let pairs = of.multiply(rows, half);
+        let turns = of.divide(pairs, blocks);
+        let is_any = of.is_below(zero, turns, true);
+        let fewer = of.subtract(turns, one);
+        let turns = of.select(is_any, fewer, zero);
+        let paired = of.multiply(turns, two);
+        let first = of.multiply(turns, blocks);
+        let rest = of.subtract(pairs, first);
+        let row = of.divide(first, pairs_of_row);
+        let place = of.remainder(first, pairs_of_row);
+        let further = of.subtract(rows, one);
+        let further = of.subtract(further, row);
+        let before = of.multiply(place, further);
+        let programs = of.multiply(rest, two);
+        let turns = of.divide(programs, blocks);
+        let incomplete = of.remainder(programs, blocks);
+        let is_opposite = of.remainder(turns, two);
+        let is_opposite = of.is_equal(is_opposite, one);
+        let own = of.select(is_opposite, opposite, block);
+        let has_last = of.is_below(own, incomplete, true);
+        let more = of.add(turns, one);
+        let turns = of.select(has_last, more, turns);
+        let all = of.add(middle, paired);
+        let all = of.add(all, turns);
+        let rest = Rest {
+            pairs: rest,
+            row,
+            place,
+            rows: further,
+            before,
         };
-        let (own_pairs, own_all) = (own(pairs), own(all));
         Self {
             location,
             axis,
             extent,
             half,
-            pairs,
-            own_pairs,
-            programs: arithmetic.add(own_pairs, own_all),
+            pairs_of_row,
+            middle,
+            paired,
+            all,
+            rest,
         }
     }
 
     /// Inserts a loop over the programs of the block without a body, and continues in it.
     pub(super) fn begin(&self, rewriter: &mut Rewriter<'c, 'a>) -> For<'c, 'a> {
         let location = self.location;
-        let mut arithmetic = Arithmetic { rewriter, location };
-        let first = arithmetic.constant(self.extent.r#type(), 0);
-        let step = arithmetic.constant(self.extent.r#type(), 1);
-        let of = For::build(rewriter, location, [first, self.programs, step], &[], &[]);
+        let mut of = Arithmetic { rewriter, location };
+        let first = of.constant(self.extent.r#type(), 0);
+        let step = of.constant(self.extent.r#type(), 1);
+        let of = For::build(rewriter, location, [first, self.all, step], &[], &[]);
         rewriter.set_to_end(of.body());
         of
     }
@@ -95,31 +149,8 @@ impl<'c: 'a, 'a> Folded<'c, 'a> {
         of: For<'c, 'a>,
     ) {
         rewriter.set_to_start(of.body());
-        let (location, number) = (self.location, of.number());
-        let mut arithmetic = Arithmetic { rewriter, location };
-        let two = arithmetic.constant(number.r#type(), 2);
-        let one = arithmetic.constant(number.r#type(), 1);
-        let zero = arithmetic.constant(number.r#type(), 0);
-        let of_pairs = arithmetic.multiply(self.own_pairs, two);
-        let is_pair = arithmetic.is_below(number, of_pairs, true);
-        let pair = arithmetic.divide(number, two);
-        let single = arithmetic.subtract(number, self.own_pairs);
-        let turn = arithmetic.select(is_pair, pair, single);
-        let at = arithmetic.multiply(turn, launched.blocks);
-        let at = arithmetic.add(at, launched.block);
-        // Without pairs nothing is divided by their number.
-        let is_empty = arithmetic.is_equal(self.half, zero);
-        let half = arithmetic.select(is_empty, one, self.half);
-        let place = arithmetic.remainder(at, half);
-        let last = arithmetic.subtract(self.extent, one);
-        let longer = arithmetic.subtract(last, place);
-        let which = arithmetic.remainder(number, two);
-        let is_longer = arithmetic.is_equal(which, zero);
-        let along = arithmetic.select(is_longer, longer, place);
-        let along = arithmetic.select(is_pair, along, self.half);
-        let row = arithmetic.divide(at, half);
-        let row_of_single = arithmetic.subtract(at, self.pairs);
-        let row = arithmetic.select(is_pair, row, row_of_single);
+        let location = self.location;
+        let [along, row] = self.program(rewriter, launched, of.number());
         launched.replace_numbers(of, |axis| {
             let own = axis as usize;
             if own == self.axis {
@@ -139,5 +170,71 @@ impl<'c: 'a, 'a> Folded<'c, 'a> {
                 }
             }
         });
+    }
+
+    /// The number along the axis, and the row, of one of the programs of the block.
+    fn program(
+        &self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        launched: &Launched<'c, 'a>,
+        number: Value<'c, 'a>,
+    ) -> [Value<'c, 'a>; 2] {
+        let location = self.location;
+        let (block, blocks) = (launched.block, launched.blocks);
+        let mut of = Arithmetic { rewriter, location };
+        let [one, two] = [1, 2].map(|value| of.constant(number.r#type(), value));
+        // In the middle of a row.
+        let is_middle = of.is_below(number, self.middle, true);
+        let row_of_middle = of.multiply(number, blocks);
+        let row_of_middle = of.add(row_of_middle, block);
+        // In a pair.
+        let later = of.subtract(number, self.middle);
+        let is_paired = of.is_below(later, self.paired, true);
+        let turn = of.divide(later, two);
+        let pair = of.multiply(turn, blocks);
+        let pair = of.add(pair, block);
+        let place = of.remainder(pair, self.pairs_of_row);
+        let row = of.divide(pair, self.pairs_of_row);
+        // One by one: from the longer programs at the first places to those at the last, and back by the shorter ones.
+        let rest = &self.rest;
+        let turn = of.subtract(later, self.paired);
+        let last = of.subtract(blocks, one);
+        let opposite = of.subtract(last, block);
+        let is_opposite = of.remainder(turn, two);
+        let is_opposite = of.is_equal(is_opposite, one);
+        let own = of.select(is_opposite, opposite, block);
+        let at = of.multiply(turn, blocks);
+        let at = of.add(at, own);
+        let is_longer = of.is_below(at, rest.pairs, true);
+        let end = of.multiply(rest.pairs, two);
+        let end = of.subtract(end, one);
+        let back = of.subtract(end, at);
+        let at = of.select(is_longer, at, back);
+        let is_before = of.is_below(at, rest.before, true);
+        let behind = of.subtract(at, rest.before);
+        let at = of.select(is_before, at, behind);
+        let all_rows = of.add(rest.rows, one);
+        let rows = of.select(is_before, rest.rows, all_rows);
+        let down = of.divide(at, rows);
+        let below = of.add(down, rest.place);
+        let place_of_rest = of.select(is_before, down, below);
+        let across = of.remainder(at, rows);
+        let row_of_rest = of.add(rest.row, across);
+        let next = of.add(row_of_rest, one);
+        let row_of_rest = of.select(is_before, next, row_of_rest);
+
+        let first_of_pair = of.remainder(later, two);
+        let is_second = of.is_equal(first_of_pair, one);
+        let place = of.select(is_paired, place, place_of_rest);
+        let row = of.select(is_paired, row, row_of_rest);
+        let end = of.subtract(self.extent, one);
+        let longer = of.subtract(end, place);
+        let of_pair = of.select(is_second, place, longer);
+        let of_rest = of.select(is_longer, longer, place);
+        let along = of.select(is_paired, of_pair, of_rest);
+        [
+            of.select(is_middle, self.half, along),
+            of.select(is_middle, row_of_middle, row),
+        ]
     }
 }

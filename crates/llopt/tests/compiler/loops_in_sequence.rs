@@ -276,13 +276,13 @@ fn blocks_compute_programs_of_two_loops_in_pairs() -> Result<()> {
             fill_nan: false,
         })
     };
-    let (depth, most) = (64 * 5, 30);
+    let (depth, most) = (64 * 8, 30);
     let (a, b) = (tensor(128 * most, depth, 1)?, tensor(depth, 256, 4)?);
     for (grid, blocks) in [
         ([5, 3, 1], 1),
         ([5, 3, 1], 4),
         ([5, 3, 2], 7),
-        ([4, 2, 1], 3),
+        ([8, 2, 1], 3),
         ([1, 3, 2], 2),
         ([2, 1, 3], 6),
     ] {
