@@ -30,16 +30,16 @@
 use std::collections::HashMap;
 
 use llopt_dialects::arith;
+use llopt_dialects::llvm::AssumeOp;
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::module::REVERSED;
-use llopt_dialects::tt::GetProgramIdOp;
+use llopt_dialects::tt::{self, GetProgramIdOp};
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, Walk, attr, key};
 use llopt_mlir::pass::PassSpec;
 use melior::ir::{OperationRef, Value};
 
 use crate::loops::induction::constant;
 use crate::loops::view::For;
-use crate::persistent::may_wait;
 
 /// The pass.
 pub static REWRITE: PassSpec = PassSpec {
@@ -79,6 +79,18 @@ pub fn rewrite(module: OperationRef<'_, '_>) {
                 .set_discardable_attr(REVERSED, attr::unit(module.ctx()));
         }
     }
+}
+
+/// Whether a program with this operation might wait for another one: it does more than load and store.
+pub(crate) fn may_wait(operation: OperationRef<'_, '_>) -> bool {
+    let is_access = tt::LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
+        || tt::StoreOp::of(operation).is_some()
+        || tt::DescriptorLoadOp::of(operation).is_some()
+        || tt::DescriptorStoreOp::of(operation).is_some()
+        || AssumeOp::of(operation).is_some();
+    let is_structure = operation.region_refs().len() > 0
+        || matches!(Control::of(operation), Control::Yield | Control::Return);
+    !(is_access || is_structure || operation.is_memory_effect_free())
 }
 
 /// The axes of the grid along which later programs of a kernel take longer.

@@ -51,7 +51,6 @@ mod launched;
 
 use std::collections::HashSet;
 
-use llopt_dialects::llvm::AssumeOp;
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::module::{PERSISTENT_PROPOSAL, PROGRAM_EXTENTS};
 use llopt_dialects::tables::types::RankedTensor;
@@ -66,7 +65,7 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{BlockRef, Location, Module, OperationRef, Value, ValueLike};
 
 use crate::layouts::retype_function;
-use crate::longest_first;
+use crate::longest_first::{self, may_wait};
 use crate::loops::builder::yield_values;
 use crate::loops::clone::Mapping;
 use crate::loops::concatenate::Concatenation;
@@ -433,18 +432,6 @@ fn more_than_access(operation: OperationRef<'_, '_>) -> Option<String> {
             operation.name_str()
         )
     })
-}
-
-/// Whether a program with this operation might wait for another one: it does more than load and store.
-pub(crate) fn may_wait(operation: OperationRef<'_, '_>) -> bool {
-    let is_access = tt::LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
-        || tt::StoreOp::of(operation).is_some()
-        || tt::DescriptorLoadOp::of(operation).is_some()
-        || tt::DescriptorStoreOp::of(operation).is_some()
-        || AssumeOp::of(operation).is_some();
-    let is_structure = operation.region_refs().len() > 0
-        || matches!(Control::of(operation), Control::Yield | Control::Return);
-    !(is_access || is_structure || operation.is_memory_effect_free())
 }
 
 /// Whether all factors of a loop's products that are loaded in it are loaded through descriptors, and there are some.
