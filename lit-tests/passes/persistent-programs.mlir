@@ -136,14 +136,12 @@ tt.func public @may_wait(%a: !tt.tensordesc<tensor<128x64xf16>>, %b: !tt.tensord
 // Two loops, of which the second goes on with the sum of the first and has a mask, become one: its iterations are those of
 // both, loads and product are common to them, and what differs is in a conditional. Programs with more iterations have
 // larger numbers along x, so a block computes pairs of a long and a short one: the loop over programs counts what the block
-// computes, and numbers along x are also counted from the end.
+// computes, and numbers along x are also counted from the end. Those of the next program are computed behind the loop.
 // CHECK-LABEL: @sequence
 // CHECK-SAME: %[[X:[^ ]*]]: i32, %[[Y:[^ ]*]]: i32, %[[Z:[^ ]*]]: i32)
 // CHECK-DAG: %[[HALF:.*]] = arith.divui %[[X]], %c2_i32
-// CHECK: scf.for %{{.*}} = %c0_i32 to %{{.*}} step %c1_i32 : i32 {
 // CHECK: %[[END:.*]] = arith.subi %[[X]], %c1_i32
-// CHECK: arith.subi %[[END]], %[[PLACE:.*]] : i32
-// CHECK: %[[ALONG:.*]] = arith.select %{{.*}}, %[[HALF]], %{{.*}} : i32
+// CHECK: scf.for %[[P:.*]] = %c0_i32 to %{{.*}} step %c1_i32 iter_args(%[[ALONG:.*]] = %{{.*}}, %[[ROW:.*]] = %{{.*}})
 // CHECK: %[[DIAGONAL:.*]] = arith.muli %[[ALONG]], %c64_i32
 // CHECK: %[[COUNT:.*]] = arith.select %{{.*}}, %{{.*}}, %c0_i32 : i32
 // CHECK: %[[ALL:.*]] = arith.addi %[[COUNT]], %{{.*}} : i32
@@ -158,6 +156,11 @@ tt.func public @may_wait(%a: !tt.tensordesc<tensor<128x64xf16>>, %b: !tt.tensord
 // CHECK: arith.select %{{.*}}, %[[PRODUCT]]
 // CHECK-NEXT: arith.addf %[[SUM]]
 // CHECK: scf.yield %[[NEXT]]
+// CHECK: arith.addi %[[P]], %c1_i32
+// CHECK: arith.subi %[[END]], %{{.*}} : i32
+// CHECK: %[[NEXT_ALONG:.*]] = arith.select %{{.*}}, %[[HALF]], %{{.*}} : i32
+// CHECK: tt.store
+// CHECK: scf.yield %[[NEXT_ALONG]], %
 // CHECK-NOT: scf.for
 tt.func public @sequence(%a: !tt.tensordesc<tensor<128x64xf16>>, %b: !tt.tensordesc<tensor<64x256xf16>>, %c: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
   %c0 = arith.constant 0 : i32

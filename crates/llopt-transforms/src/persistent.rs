@@ -336,7 +336,7 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
         let folded = folded.map(|axis| Folded::new(&mut rewriter, &launched, axis));
         let of = match (is_copying, &folded) {
             (Some(holds), _) => launched.begin(&mut rewriter, holds, true),
-            (None, Some(folded)) => folded.begin(&mut rewriter),
+            (None, Some(folded)) => folded.begin(&mut rewriter, &launched),
             (None, None) => launched.begin_always(&mut rewriter),
         };
         yield_values(&mut rewriter, location, &[]);
@@ -350,7 +350,10 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
             }
         }
         match &folded {
-            Some(folded) => folded.number_programs(&mut rewriter, &launched, of),
+            Some(folded) => {
+                let products = self.copying.operation();
+                folded.number_programs(&mut rewriter, &launched, of, products);
+            }
             None => launched.number_programs(&mut rewriter, of),
         }
         module.set_discardable_attr(PROGRAM_EXTENTS, attr::unit(context));
