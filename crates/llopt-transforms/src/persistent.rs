@@ -33,7 +33,8 @@
 //! # The order of programs
 //!
 //! Blocks compute programs in turns. Where programs take longer along one axis of the grid ([`crate::longest_first`]), they
-//! compute pairs of a long one and a short one, and the shortest at the end (`folded`).
+//! compute pairs of a long one and a short one, and the shortest at the end (`folded`); not where a block chooses between
+//! two loops, for which it must know its programs before.
 //!
 //! A loop whose loads became tensor copies has another version beside it, for sizes at which they are not equal
 //! ([`crate::tensor_copies`]). The choice depends on the program. Here a block chooses once for all of its programs
