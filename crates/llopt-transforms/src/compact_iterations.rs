@@ -53,12 +53,12 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{BlockRef, OperationRef, Type, Value, ValueLike};
 
+use crate::longest_first::may_wait;
 use crate::loops::builder::{Arithmetic, yield_values};
 use crate::loops::clone::Mapping;
 use crate::loops::induction::constant;
 use crate::loops::vectorize::{Vectorized, is_vectorizable};
 use crate::loops::view::{For, If, While};
-use crate::persistent::may_wait;
 use crate::pipelining::stores::{may_meet, parameter, stored_to};
 use crate::products::is_product;
 use crate::split_k::{Step, does_more_than_read, steps};

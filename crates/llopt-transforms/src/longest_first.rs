@@ -19,6 +19,8 @@
 //! of such numbers follow from their operands. The axis of a kernel is reversed if a loop rises along it and none
 //! falls. Wrapping around and negative counts of iterations are not considered: the order is right in any case.
 //!
+//! Blocks that compute several programs each pair long ones with short ones instead ([`crate::persistent`]).
+//!
 //! # When it is correct
 //!
 //! Programs of a launch may be executed in any order as long as none waits for another one, so the kernel must only
@@ -28,16 +30,16 @@
 use std::collections::HashMap;
 
 use llopt_dialects::arith;
+use llopt_dialects::llvm::AssumeOp;
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::module::REVERSED;
-use llopt_dialects::tt::GetProgramIdOp;
+use llopt_dialects::tt::{self, GetProgramIdOp};
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, Walk, attr, key};
 use llopt_mlir::pass::PassSpec;
 use melior::ir::{OperationRef, Value};
 
 use crate::loops::induction::constant;
 use crate::loops::view::For;
-use crate::persistent::may_wait;
 
 /// The pass.
 pub static REWRITE: PassSpec = PassSpec {
@@ -69,15 +71,35 @@ pub fn rewrite(module: OperationRef<'_, '_>) {
     if waits {
         return;
     }
-    let trips = Trends::of(kernel).trips;
+    let axes = rising(kernel);
     for number in numbers(kernel) {
-        let along = || trips.iter().map(|trip| trip[number.axis() as usize]);
-        if along().any(|trip| trip == Trend::Rises) && along().all(|trip| trip != Trend::Falls) {
+        if axes[number.axis() as usize] {
             number
                 .operation()
                 .set_discardable_attr(REVERSED, attr::unit(module.ctx()));
         }
     }
+}
+
+/// Whether a program with this operation might wait for another one: it does more than load and store.
+pub(crate) fn may_wait(operation: OperationRef<'_, '_>) -> bool {
+    let is_access = tt::LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
+        || tt::StoreOp::of(operation).is_some()
+        || tt::DescriptorLoadOp::of(operation).is_some()
+        || tt::DescriptorStoreOp::of(operation).is_some()
+        || AssumeOp::of(operation).is_some();
+    let is_structure = operation.region_refs().len() > 0
+        || matches!(Control::of(operation), Control::Yield | Control::Return);
+    !(is_access || is_structure || operation.is_memory_effect_free())
+}
+
+/// The axes of the grid along which later programs of a kernel take longer.
+pub(crate) fn rising(kernel: OperationRef<'_, '_>) -> [bool; 3] {
+    let trips = Trends::of(kernel).trips;
+    [0, 1, 2].map(|axis| {
+        let mut along = trips.iter().map(|trip| trip[axis]);
+        along.clone().any(|trip| trip == Trend::Rises) && along.all(|trip| trip != Trend::Falls)
+    })
 }
 
 fn numbers<'c: 'a, 'a>(kernel: OperationRef<'c, 'a>) -> Vec<GetProgramIdOp<'c, 'a>> {

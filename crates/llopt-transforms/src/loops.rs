@@ -19,6 +19,7 @@
 //! - [`pipeline::pipeline`] overlaps iterations: a loop of several stages, each of another iteration.
 //! - [`unroll::unroll`] makes one iteration of a few.
 //! - [`flatten::flatten`] makes one loop of two nested ones.
+//! - [`concatenate::Concatenation`] makes one loop of two that follow one another.
 //! - [`motion::hoist_invariants`] and [`motion::sink_into_branch`] move operations without effects to where they run
 //!   less often.
 //!
@@ -34,6 +35,7 @@ pub(crate) mod advance;
 pub(crate) mod builder;
 pub mod carried;
 pub mod clone;
+pub mod concatenate;
 pub mod flatten;
 pub mod induction;
 pub mod motion;

@@ -26,7 +26,15 @@
 //! # When it is correct
 //!
 //! Programs of a launch may be executed in any order, as long as none waits for another. So the kernel must only load
-//! and store, and nothing that it loads is volatile or atomic. The function has no branches and one loop of products.
+//! and store, and nothing that it loads is volatile or atomic. The function has no branches and one loop of products, or
+//! several in sequence, each of which goes on with the results of the one before. These become one
+//! ([`crate::loops::concatenate`]), so that what is copied and computed ahead goes on from one to the next.
+//!
+//! # The order of programs
+//!
+//! Blocks compute programs in turns. Where programs take longer along one axis of the grid ([`crate::longest_first`]), they
+//! compute pairs of a long one and a short one, and the shortest at the end (`folded`); not where a block chooses between
+//! two loops, for which it must know its programs before.
 //!
 //! A loop whose loads became tensor copies has another version beside it, for sizes at which they are not equal
 //! ([`crate::tensor_copies`]). The choice depends on the program. Here a block chooses once for all of its programs
@@ -39,11 +47,11 @@
 //! descriptors themselves stay as they are: with a descriptor for each access in a loop, attention took longer.
 
 mod choice;
+mod folded;
 mod launched;
 
 use std::collections::HashSet;
 
-use llopt_dialects::llvm::AssumeOp;
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::module::{PERSISTENT_PROPOSAL, PROGRAM_EXTENTS};
 use llopt_dialects::tables::types::RankedTensor;
@@ -55,15 +63,18 @@ use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_target::Target;
 use melior::ir::r#type::IntegerType;
-use melior::ir::{BlockRef, Location, OperationRef, Value, ValueLike};
+use melior::ir::{BlockRef, Location, Module, OperationRef, Value, ValueLike};
 
 use crate::layouts::retype_function;
+use crate::longest_first::{self, may_wait};
 use crate::loops::builder::yield_values;
 use crate::loops::clone::Mapping;
-use crate::loops::view::{For, is_loop};
+use crate::loops::concatenate::Concatenation;
+use crate::loops::view::{For, If, is_loop};
 use crate::pipelining::place;
 use crate::products::{is_product, operands, source_of};
 use choice::Choice;
+use folded::Folded;
 use launched::Launched;
 
 /// The pass.
@@ -108,29 +119,82 @@ pub struct PersistentAccount {
 /// Lets blocks of a module's kernel compute several programs each, if that is possible and, with a `block`, if no other
 /// block would be resident beside it. Answers an account of a kernel with products.
 pub fn rewrite(module: OperationRef<'_, '_>, block: Option<Block>) -> Option<PersistentAccount> {
-    for_kernel(module, |kernel| {
-        if let Some(block) = block {
-            kernel.is_alone(block)?;
-        }
-        kernel.rewrite(module)
+    for_kernel(module, |function| {
+        possible(module, function, block)?;
+        let axis = longest_first::rising(function)
+            .iter()
+            .position(|rises| *rises);
+        concatenate(function)?;
+        Kernel::of(function)?.rewrite(module, axis)
     })
 }
 
 /// Leaves an attribute of the module if [`rewrite`] would change it.
 pub fn propose(module: OperationRef<'_, '_>, block: Block) -> Option<PersistentAccount> {
-    for_kernel(module, |kernel| {
-        kernel.is_alone(block)?;
-        let inside = kernel.of_program();
-        kernel.slice(&inside)?;
+    for_kernel(module, |function| {
+        possible(module, function, Some(block))?;
         module.set_discardable_attr(PERSISTENT_PROPOSAL, attr::unit(module.ctx()));
         Err("only launches of many programs would gain from more".to_owned())
     })
 }
 
+/// Changes nothing.
+///
+/// # Errors
+/// Why a block computes one program.
+fn possible<'c: 'a, 'a>(
+    module: OperationRef<'c, 'a>,
+    function: OperationRef<'c, 'a>,
+    block: Option<Block>,
+) -> Result<(), String> {
+    if loops_in_sequence(function).len() < 2 {
+        return Kernel::of(function)?.is_possible(block);
+    }
+    let trial = Module::from_operation((*module).clone()).ok_or("it is no module")?;
+    let account = for_kernel(trial.as_operation(), |function| {
+        concatenate(function)?;
+        Kernel::of(function)?.is_possible(block)
+    });
+    account
+        .and_then(|account| account.reason)
+        .map_or(Ok(()), Err)
+}
+
+/// The loops of products directly in a function.
+fn loops_in_sequence<'c: 'a, 'a>(function: OperationRef<'c, 'a>) -> Vec<For<'c, 'a>> {
+    let body = function
+        .region_ref(0)
+        .and_then(|region| region.single_block());
+    let operations = body.into_iter().flat_map(BlockExt::operations);
+    let loops = operations.filter_map(For::of);
+    loops.filter(|of| has_products(of.operation())).collect()
+}
+
+/// Makes the loops of products of a function one loop.
+///
+/// # Errors
+/// Why two of them cannot; others may be one.
+fn concatenate(function: OperationRef<'_, '_>) -> Result<(), String> {
+    let mut loops = loops_in_sequence(function).into_iter();
+    let Some(mut of) = loops.next() else {
+        return Ok(());
+    };
+    for next in loops {
+        if !(factors_are_copied(of) && factors_are_copied(next)) {
+            return Err("its factors are not all loaded through descriptors".to_owned());
+        }
+        let both = Concatenation::of(of, next);
+        let both =
+            both.map_err(|reason| format!("it is one of several loops of products, and {reason}"))?;
+        of = both.apply(&mut Rewriter::new(function.ctx()));
+    }
+    Ok(())
+}
+
 /// What becomes of a kernel with products.
 fn for_kernel<'c: 'a, 'a>(
     module: OperationRef<'c, 'a>,
-    change: impl FnOnce(Kernel<'c, 'a>) -> Result<(), String>,
+    change: impl FnOnce(OperationRef<'c, 'a>) -> Result<(), String>,
 ) -> Option<PersistentAccount> {
     let mut kernels = Vec::new();
     let mut products = Vec::new();
@@ -144,7 +208,7 @@ fn for_kernel<'c: 'a, 'a>(
     });
     let location = products.first().map(|product| place(*product))?;
     let outcome = match kernels[..] {
-        [kernel] => Kernel::of(kernel).and_then(change),
+        [kernel] => change(kernel),
         _ => Err("the module has several functions".to_owned()),
     };
     Some(PersistentAccount {
@@ -208,6 +272,12 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
         })
     }
 
+    /// Changes nothing.
+    fn is_possible(&self, block: Option<Block>) -> Result<(), String> {
+        block.map_or(Ok(()), |block| self.is_alone(block))?;
+        self.slice(&self.of_program()).map(|_| ())
+    }
+
     /// Why a multiprocessor would have fewer blocks.
     fn is_alone(&self, block: Block) -> Result<(), String> {
         let bytes =
@@ -234,7 +304,8 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
         Ok(slice.transpose()?.unwrap_or_default())
     }
 
-    fn rewrite(self, module: OperationRef<'c, 'a>) -> Result<(), String> {
+    /// Puts a loop over programs around it; they take longer along an axis, if there is one.
+    fn rewrite(self, module: OperationRef<'c, 'a>, axis: Option<usize>) -> Result<(), String> {
         let inside = self.of_program();
         let slice = self.slice(&inside)?;
         let (location, context) = (self.copying.operation().loc(), module.ctx());
@@ -256,15 +327,18 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
             }
             yield_values(&mut rewriter, location, &[]);
             for of in conditionals {
-                choice::keep(&mut rewriter, of, 1);
+                keep(&mut rewriter, of, 1);
             }
             launched.number_programs(&mut rewriter, others);
             rewriter.set_after(others.operation());
             holds
         });
-        let of = match is_copying {
-            Some(holds) => launched.begin(&mut rewriter, holds, true),
-            None => launched.begin_always(&mut rewriter),
+        let folded = axis.filter(|_| is_copying.is_none());
+        let folded = folded.map(|axis| Folded::new(&mut rewriter, &launched, axis));
+        let of = match (is_copying, &folded) {
+            (Some(holds), _) => launched.begin(&mut rewriter, holds, true),
+            (None, Some(folded)) => folded.begin(&mut rewriter, &launched),
+            (None, None) => launched.begin_always(&mut rewriter),
         };
         yield_values(&mut rewriter, location, &[]);
         let end = of.terminator();
@@ -273,10 +347,16 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
         }
         if let Some(choice) = &self.choice {
             for of in choice.operations() {
-                choice::keep(&mut rewriter, of, 0);
+                keep(&mut rewriter, of, 0);
             }
         }
-        launched.number_programs(&mut rewriter, of);
+        match &folded {
+            Some(folded) => {
+                let products = self.copying.operation();
+                folded.number_programs(&mut rewriter, &launched, of, products);
+            }
+            None => launched.number_programs(&mut rewriter, of),
+        }
         module.set_discardable_attr(PROGRAM_EXTENTS, attr::unit(context));
         Ok(())
     }
@@ -330,6 +410,13 @@ const ATTRIBUTES: &str = "arg_attrs";
 /// The loop is not where a loop over programs could be around it.
 const NOT_IN_FUNCTION: &str = "it is in a loop or a condition";
 
+/// Puts one block of a conditional in its place.
+fn keep<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, branch: OperationRef<'c, 'a>, index: usize) {
+    if let Some(branch) = If::of(branch) {
+        branch.keep(rewriter, index);
+    }
+}
+
 /// Whether an operation has products directly in its body.
 fn has_products(of: OperationRef<'_, '_>) -> bool {
     let body = of.region_ref(0).and_then(RegionExt::entry);
@@ -349,18 +436,6 @@ fn more_than_access(operation: OperationRef<'_, '_>) -> Option<String> {
             operation.name_str()
         )
     })
-}
-
-/// Whether a program with this operation might wait for another one: it does more than load and store.
-pub(crate) fn may_wait(operation: OperationRef<'_, '_>) -> bool {
-    let is_access = tt::LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
-        || tt::StoreOp::of(operation).is_some()
-        || tt::DescriptorLoadOp::of(operation).is_some()
-        || tt::DescriptorStoreOp::of(operation).is_some()
-        || AssumeOp::of(operation).is_some();
-    let is_structure = operation.region_refs().len() > 0
-        || matches!(Control::of(operation), Control::Yield | Control::Return);
-    !(is_access || is_structure || operation.is_memory_effect_free())
 }
 
 /// Whether all factors of a loop's products that are loaded in it are loaded through descriptors, and there are some.

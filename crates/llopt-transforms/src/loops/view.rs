@@ -2,7 +2,7 @@
 
 use llopt_dialects::scf;
 use llopt_dialects::tt::LoadOp;
-use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, Walk};
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::attribute::Attribute;
 use melior::ir::operation::OperationBuilder;
@@ -332,6 +332,22 @@ impl<'c: 'a, 'a> If<'c, 'a> {
     /// The values of the block that was executed.
     pub fn results(self) -> Vec<Value<'c, 'a>> {
         self.operation.result_values().collect()
+    }
+
+    /// Puts one of its blocks in its place.
+    pub(crate) fn keep(self, rewriter: &mut Rewriter<'c, 'a>, index: usize) {
+        let Some(block) = self.blocks()[index] else {
+            return;
+        };
+        if let Some(end) = block.operations().last() {
+            let values: Vec<Value<'c, 'a>> = end.operand_values().collect();
+            for (result, value) in self.operation.result_values().zip(values) {
+                result.replace_all_uses(value);
+            }
+            end.erase();
+        }
+        rewriter.inline_block_before(block, self.operation, &[]);
+        self.operation.erase();
     }
 
     /// Inserts a conditional whose blocks are built by the closures, which return its values. The rewriter is after

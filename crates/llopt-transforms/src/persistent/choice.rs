@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use llopt_dialects::tt::GetProgramIdOp;
 use llopt_mlir::dialect::Trait;
-use llopt_mlir::ir::{BlockExt, OperationExt, TypeExt, ValueExt, key};
+use llopt_mlir::ir::{BlockExt, OperationExt, TypeExt, key};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{BlockRef, OperationRef, Value, ValueLike};
 
@@ -157,24 +157,4 @@ impl<'c: 'a, 'a> Choice<'c, 'a> {
         }
         many.get(rewriter, self.condition)
     }
-}
-
-/// Puts one block of a conditional in its place.
-pub(super) fn keep<'c: 'a, 'a>(
-    rewriter: &mut Rewriter<'c, 'a>,
-    branch: OperationRef<'c, 'a>,
-    index: usize,
-) {
-    let Some(block) = If::of(branch).and_then(|of| of.blocks()[index]) else {
-        return;
-    };
-    if let Some(end) = block.operations().last() {
-        let values: Vec<Value<'c, 'a>> = end.operand_values().collect();
-        for (result, value) in branch.result_values().zip(values) {
-            result.replace_all_uses(value);
-        }
-        end.erase();
-    }
-    rewriter.inline_block_before(block, branch, &[]);
-    branch.erase();
 }

@@ -12,7 +12,7 @@ use crate::loops::view::For;
 pub(super) struct Launched<'c, 'a> {
     pub(super) location: Location<'c>,
     /// The extents of the author's grid.
-    extents: [Value<'c, 'a>; 3],
+    pub(super) extents: [Value<'c, 'a>; 3],
     /// The number of programs.
     pub(super) programs: Value<'c, 'a>,
     /// The number of the block, and how many there are.
@@ -89,15 +89,24 @@ impl<'c: 'a, 'a> Launched<'c, 'a> {
 
     /// Lets the programs in a loop have the numbers that they have in the author's grid.
     pub(super) fn number_programs(&self, rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) {
+        rewriter.set_to_start(of.body());
+        self.replace_numbers(of, |axis| {
+            self.number(rewriter, of.number(), axis, |_, value| value)
+        });
+    }
+
+    /// Replaces the numbers of programs in a loop along each axis.
+    pub(super) fn replace_numbers(
+        &self,
+        of: For<'c, 'a>,
+        mut along: impl FnMut(ProgramDim) -> Value<'c, 'a>,
+    ) {
         let mut numbers = Vec::new();
         of.operation().for_each_op(Walk::PreOrder, |operation| {
             numbers.extend(GetProgramIdOp::of(operation));
         });
-        rewriter.set_to_start(of.body());
         for number in numbers {
-            let axis = number.axis();
-            let own = self.number(rewriter, of.number(), axis, |_, value| value);
-            number.result().replace_all_uses(own);
+            number.result().replace_all_uses(along(number.axis()));
             number.operation().erase();
         }
     }

@@ -1,15 +1,16 @@
 //! Whether a separate warp issues the copies of a loop, and with how many buffers.
 
+use llopt_dialects::ttg::LocalAllocOp;
 use llopt_mlir::ir::OperationExt;
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use llopt_target::{Feature, Target};
-use melior::ir::OperationRef;
+use melior::ir::{OperationRef, Value};
 
 use super::account::{Pipelined, Producer};
 use super::candidate::Candidate;
 use super::graph::Scheduled;
-use super::loads::Load;
+use super::loads::{self, Load};
 use super::stores::{may_meet, parameter, stored_to};
 use super::{ahead, late_waits, partitions, price, streams};
 use crate::loops::view::{For, is_loop};
@@ -145,11 +146,19 @@ pub(super) fn divide<'c: 'a, 'a>(
         Err(_) => candidate.running.clone(),
     };
     let loops = request.nest.len() as u32;
-    let around = request.nest.clone();
+    let nest = request.nest.clone();
     let (loads, loaded): (Vec<Load>, Vec<Load>) =
         candidate.loads.iter().cloned().partition(Load::is_block);
     let loaded: Vec<OperationRef> = loaded.iter().map(Load::operation).collect();
-    let division = partitions::Division::of(request.nest, loads, running, block.slots, &roots)?;
+    let around = around(
+        &request.nest,
+        &roots,
+        &block,
+        bytes_of_a_slot(candidate),
+        target,
+    );
+    let division =
+        partitions::Division::of(request.nest, loads, around, running, block.slots, &roots)?;
     let pipelined = Pipelined {
         stages: division.slots(),
         slots: division.slots(),
@@ -166,7 +175,7 @@ pub(super) fn divide<'c: 'a, 'a>(
         ..Pipelined::of(scheduled, wanted)
     };
     let mut rewriter = Rewriter::new(root.operation().ctx());
-    for of in around {
+    for of in nest {
         late_waits::defer(&mut rewriter, of);
     }
     let registers = block.kept.map(u32::cast_signed);
@@ -182,6 +191,34 @@ pub(super) fn divide<'c: 'a, 'a>(
         ahead: is_chain.then_some(ahead),
         ..pipelined
     })
+}
+
+/// Rings for the blocks that products read and the loop around theirs loads: with a second buffer, which is filled while
+/// the first one is read, if there is room for it.
+fn around<'c: 'a, 'a>(
+    nest: &[For<'c, 'a>],
+    stored: &[Option<Value<'c, 'a>>],
+    block: &Block,
+    per_slot: u64,
+    target: Target,
+) -> partitions::Rings<'c, 'a> {
+    let [outer, _] = nest[..] else {
+        return partitions::Rings::none();
+    };
+    let products = loads::all_products(outer);
+    let buffers = loads::of_products(outer, &products).into_iter();
+    let loads = buffers.filter_map(LocalAllocOp::of);
+    let loads = loads.filter_map(|buffer| Load::of_block(outer, buffer).ok());
+    let loads: Vec<Load> = loads
+        .filter(|load| !may_meet(parameter(load.address()), stored))
+        .collect();
+    let again: u64 = loads.iter().map(|load| load.bytes).sum();
+    let all = block.others + block.slots * per_slot + again;
+    let slots = match all <= u64::from(target.shared_memory_limit()) {
+        true => 2,
+        false => 1,
+    };
+    partitions::Rings::of(outer, loads, &[], slots).unwrap_or_else(|_| partitions::Rings::none())
 }
 
 /// Bytes of the blocks that a producer copies for an iteration.

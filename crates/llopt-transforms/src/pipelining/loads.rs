@@ -189,7 +189,7 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
     }
 
     /// A block that is copied to a buffer.
-    fn of_block(of: For<'c, 'a>, buffer: LocalAllocOp<'c, 'a>) -> Result<Self, String> {
+    pub(super) fn of_block(of: For<'c, 'a>, buffer: LocalAllocOp<'c, 'a>) -> Result<Self, String> {
         let bulk = BulkLoad::to(of, buffer).ok_or("nothing is known of what fills its buffer")?;
         let slot = MemDesc::of(buffer.result().r#type()).and_then(MemDesc::parts);
         let slot = slot.ok_or("its buffer has no layout")?;

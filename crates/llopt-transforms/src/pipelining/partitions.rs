@@ -27,6 +27,9 @@
 //! - The first phase of `empty` counts as complete before any warp has arrived: a newly initialised barrier is in the
 //!   phase after it.
 //!
+//! - What the products read of the loop around them, as the rows of queries in attention, has a ring of its own, whose slots
+//!   are counted by tiles. So it is fetched while the tile before is computed or, with one slot, while it is stored.
+//!
 //! # Laws
 //!
 //! The producer executes the same iterations as the consumers, since it computes all bounds as they do. A consumer
@@ -136,7 +139,7 @@ impl<'c: 'a, 'a> Needs<'c, 'a> {
     /// The needs of copies in loops that store to these parameters.
     fn of(
         nest: &[For<'c, 'a>],
-        copies: &[BulkLoad<'c, 'a>],
+        copies: impl IntoIterator<Item = BulkLoad<'c, 'a>>,
         stored: &[Option<Value<'c, 'a>>],
     ) -> Result<Self, String> {
         let mut needs = Self {
@@ -234,25 +237,35 @@ struct Group<'c, 'a> {
     barrier: MemDescParts<'c>,
 }
 
-/// A division of loops between producer and consumers.
-pub(super) struct Division<'c, 'a> {
-    nest: Vec<For<'c, 'a>>,
-    loads: Vec<Load<'c, 'a>>,
+/// Loads of a loop that go through rings of buffers.
+pub(super) struct Rings<'c, 'a> {
+    pub(super) loads: Vec<Load<'c, 'a>>,
     copies: Vec<BulkLoad<'c, 'a>>,
-    running: Vec<Running<'c, 'a>>,
     groups: Vec<Group<'c, 'a>>,
-    needs: Needs<'c, 'a>,
     slots: usize,
 }
 
+/// A division of loops between producer and consumers.
+pub(super) struct Division<'c, 'a> {
+    nest: Vec<For<'c, 'a>>,
+    /// The loads of the innermost loop.
+    rings: Rings<'c, 'a>,
+    /// Those of the loop around it that products of the innermost one read.
+    around: Rings<'c, 'a>,
+    running: Vec<Running<'c, 'a>>,
+    needs: Needs<'c, 'a>,
+}
+
 impl<'c: 'a, 'a> Division<'c, 'a> {
-    /// Divides loops, which store to these parameters; the innermost has these loads, with at most so many slots.
+    /// Divides loops, which store to these parameters; the innermost has these loads, with at most so many slots, and the
+    /// one around it has loads in rings of their own.
     ///
     /// # Errors
     /// Why they cannot be divided.
     pub(super) fn of(
         nest: Vec<For<'c, 'a>>,
         loads: Vec<Load<'c, 'a>>,
+        around: Rings<'c, 'a>,
         running: Vec<Running<'c, 'a>>,
         slots: u64,
         stored: &[Option<Value<'c, 'a>>],
@@ -261,6 +274,55 @@ impl<'c: 'a, 'a> Division<'c, 'a> {
             return Err("two buffers for each load do not fit in shared memory".to_owned());
         }
         let of = *nest.last().ok_or("there is no loop")?;
+        let rings = Rings::of(of, loads, &running, slots)?;
+        let copies = rings.copies.iter().chain(&around.copies);
+        let needs = Needs::of(&nest, copies.copied(), stored)?;
+        Ok(Self {
+            nest,
+            rings,
+            around,
+            running,
+            needs,
+        })
+    }
+
+    /// Buffers for each load.
+    pub(super) fn slots(&self) -> u32 {
+        self.rings.slots as u32
+    }
+
+    /// The loads.
+    pub(super) fn loads(&self) -> &[Load<'c, 'a>] {
+        &self.rings.loads
+    }
+
+    /// Products that run on.
+    pub(super) fn running(&self) -> &[Running<'c, 'a>] {
+        &self.running
+    }
+}
+
+impl<'c: 'a, 'a> Rings<'c, 'a> {
+    /// Rings for no loads.
+    pub(super) fn none() -> Self {
+        Self {
+            loads: Vec::new(),
+            copies: Vec::new(),
+            groups: Vec::new(),
+            slots: 0,
+        }
+    }
+
+    /// Rings of so many slots for loads of a loop, in which these products run on.
+    ///
+    /// # Errors
+    /// Why they cannot go through rings.
+    pub(super) fn of(
+        of: For<'c, 'a>,
+        loads: Vec<Load<'c, 'a>>,
+        running: &[Running<'c, 'a>],
+        slots: u64,
+    ) -> Result<Self, String> {
         let mut copies = Vec::new();
         for load in &loads {
             match load.source {
@@ -280,7 +342,6 @@ impl<'c: 'a, 'a> Division<'c, 'a> {
         {
             return Err("a copy is under a condition".to_owned());
         }
-        let needs = Needs::of(&nest, &copies, stored)?;
         let mut groups: Vec<Group> = Vec::new();
         for (index, (load, bulk)) in loads.iter().zip(&copies).enumerate() {
             let readers = readers(of, load, bulk).ok_or("nothing is known of who reads it")?;
@@ -316,29 +377,11 @@ impl<'c: 'a, 'a> Division<'c, 'a> {
             };
         }
         Ok(Self {
-            nest,
             loads,
             copies,
-            running,
             groups,
-            needs,
             slots: usize::try_from(slots).unwrap_or(usize::MAX),
         })
-    }
-
-    /// Buffers for each load.
-    pub(super) fn slots(&self) -> u32 {
-        self.slots as u32
-    }
-
-    /// The loads.
-    pub(super) fn loads(&self) -> &[Load<'c, 'a>] {
-        &self.loads
-    }
-
-    /// Products that run on.
-    pub(super) fn running(&self) -> &[Running<'c, 'a>] {
-        &self.running
     }
 }
 
@@ -388,27 +431,27 @@ struct Channels<'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Channels<'c, 'a> {
-    /// Allocates the rings of a division for consumers of so many warps, and initialises their barriers.
+    /// Allocates rings for consumers of so many warps, and initialises their barriers.
     fn build(
         rewriter: &mut Rewriter<'c, 'a>,
-        division: &Division<'c, 'a>,
+        rings: &Rings<'c, 'a>,
         warps: u32,
         location: Location<'c>,
     ) -> Option<Self> {
         let ring_of = |rewriter: &mut Rewriter<'c, 'a>, of: &MemDescParts<'c>, at: Location<'c>| {
-            let ring = LocalAllocOp::build(at, ring::of_slots(of, division.slots), None, None);
+            let ring = LocalAllocOp::build(at, ring::of_slots(of, rings.slots), None, None);
             rewriter.insert(ring).result_value(0)
         };
         let mut channels = Channels::default();
-        for load in &division.loads {
+        for load in &rings.loads {
             let ring = ring_of(rewriter, &load.slot, load.operation().loc())?;
             channels.rings.push(ring);
         }
-        for group in &division.groups {
+        for group in &rings.groups {
             for (barriers, arrivals) in [(&mut channels.full, 1), (&mut channels.empty, warps)] {
                 let ring = ring_of(rewriter, &group.barrier, location)?;
                 barriers.push(ring);
-                for barrier in each(rewriter, location, &group.barrier, division.slots, ring) {
+                for barrier in each(rewriter, location, &group.barrier, rings.slots, ring) {
                     rewriter.insert(InitBarrierOp::build(location, barrier, i64::from(arrivals)));
                 }
             }
@@ -420,12 +463,12 @@ impl<'c: 'a, 'a> Channels<'c, 'a> {
     fn give_back(
         &self,
         rewriter: &mut Rewriter<'c, 'a>,
-        division: &Division<'c, 'a>,
+        rings: &Rings<'c, 'a>,
         location: Location<'c>,
     ) {
-        for (group, of) in division.groups.iter().enumerate() {
+        for (group, of) in rings.groups.iter().enumerate() {
             for ring in [self.empty[group], self.full[group]] {
-                for barrier in each(rewriter, location, &of.barrier, division.slots, ring) {
+                for barrier in each(rewriter, location, &of.barrier, rings.slots, ring) {
                     rewriter.insert(InvalBarrierOp::build(location, barrier));
                 }
                 rewriter.insert(LocalDeallocOp::build(location, ring));
@@ -497,7 +540,8 @@ pub(super) fn divide<'c: 'a, 'a>(
 
     // Before and after all loops.
     rewriter.set_before(root.operation());
-    let channels = Channels::build(rewriter, division, warps, location)?;
+    let channels = Channels::build(rewriter, &division.rings, warps, location)?;
+    let around = Channels::build(rewriter, &division.around, warps, location)?;
 
     // The operation, with the loops in its default region.
     let is_constant = |value: &Value<'c, 'a>| {
@@ -510,7 +554,7 @@ pub(super) fn divide<'c: 'a, 'a>(
         .outside
         .iter()
         .partition(|value| is_constant(value));
-    let captured = [captured, channels.all()].concat();
+    let captured = [captured, channels.all(), around.all()].concat();
     let arguments: Vec<(Type, Location)> = captured
         .iter()
         .map(|value| (value.r#type(), location))
@@ -536,7 +580,8 @@ pub(super) fn divide<'c: 'a, 'a>(
         vec![default, partitions],
     ));
     rewriter.set_after(operation);
-    channels.give_back(rewriter, division, location);
+    channels.give_back(rewriter, &division.rings, location);
+    around.give_back(rewriter, &division.around, location);
     let body = operation.region_ref(0).and_then(RegionExt::entry)?;
     rewriter.set_to_end(body);
     let end = rewriter.insert(WarpYieldOp::build(location, &results));
@@ -559,6 +604,7 @@ pub(super) fn divide<'c: 'a, 'a>(
     let mut producer = Producer {
         rewriter,
         channels: channels.renamed(&mapping),
+        around: around.renamed(&mapping),
         mapping,
         division,
     };
@@ -575,13 +621,15 @@ pub(super) fn divide<'c: 'a, 'a>(
     producer.rewriter.set_to_end(block);
     producer.rewriter.insert(WarpReturnOp::build(location));
 
-    consumers::consume(rewriter, division, &channels, warps)
+    consumers::consume(rewriter, division, [&channels, &around], warps)
 }
 
 /// The code of the producer during its insertion.
 struct Producer<'r, 'd, 'c, 'a> {
     rewriter: &'r mut Rewriter<'c, 'a>,
+    /// Those of the innermost loop, and of the loop around it.
     channels: Channels<'c, 'a>,
+    around: Channels<'c, 'a>,
     mapping: Mapping<'c, 'a>,
     division: &'d Division<'c, 'a>,
 }
@@ -597,6 +645,11 @@ impl<'c: 'a, 'a> Producer<'_, '_, 'c, 'a> {
             .map(|&index| self.mapping.get(of.initial()[index]))
             .collect();
         initial.extend(state);
+        // A ring of the loop around begins as the others do.
+        let has_around = level == 0 && !self.division.around.loads.is_empty();
+        if has_around {
+            initial.extend(state);
+        }
         let attributes = of.operation().attrs();
         let attributes: Vec<_> = attributes
             .into_iter()
@@ -610,33 +663,42 @@ impl<'c: 'a, 'a> Producer<'_, '_, 'c, 'a> {
             self.mapping.map(of.carried()[index], argument);
         }
         let mut state = [arguments[kept.len()], arguments[kept.len() + 1]];
+        let of_around = has_around.then(|| [arguments[kept.len() + 2], arguments[kept.len() + 3]]);
         self.rewriter.set_to_end(own.body());
         let inner = self.division.nest.get(level + 1).copied();
-        let mut open = vec![false; self.division.groups.len()];
+        let mut open = vec![false; self.division.rings.groups.len()];
+        let mut open_around = vec![false; self.division.around.groups.len()];
+        let division = self.division;
         for operation in of.operations() {
-            let copy = self
-                .division
-                .copies
-                .iter()
-                .position(|bulk| bulk.copy.operation() == operation);
+            let copied = |rings: &Rings<'c, 'a>| {
+                let mut copies = rings.copies.iter();
+                copies.position(|bulk| bulk.copy.operation() == operation)
+            };
             if inner.is_some_and(|inner| inner.operation() == operation) {
                 state = self.run(level + 1, state)?;
                 self.rewriter.set_to_end(own.body());
-            } else if let Some(load) = copy {
-                self.copy(load, state, &mut open)?;
+            } else if let Some(load) = copied(&division.rings) {
+                let channels = self.channels.clone();
+                self.copy(&division.rings, &channels, load, state, &mut open)?;
+            } else if let Some((load, state)) = copied(&division.around).zip(of_around) {
+                let channels = self.around.clone();
+                self.copy(&division.around, &channels, load, state, &mut open_around)?;
             } else if self.division.needs.operations.contains(&operation) {
                 self.mapping.copy(self.rewriter, operation);
             }
         }
         if inner.is_none() {
-            state = next(self.rewriter, location, state, self.division.slots);
+            state = next(self.rewriter, location, state, division.rings.slots);
         }
+        let of_around =
+            of_around.map(|state| next(self.rewriter, location, state, division.around.slots));
         let yielded = of.yielded();
         let mut values: Vec<Value> = kept
             .iter()
             .map(|&index| self.mapping.get(yielded[index]))
             .collect();
         values.extend(state);
+        values.extend(of_around.into_iter().flatten());
         crate::loops::builder::yield_values(self.rewriter, location, &values);
         let results = own.results();
         for (&index, &result) in kept.iter().zip(&results) {
@@ -649,13 +711,15 @@ impl<'c: 'a, 'a> Producer<'_, '_, 'c, 'a> {
     /// bytes.
     fn copy(
         &mut self,
+        rings: &Rings<'c, 'a>,
+        channels: &Channels<'c, 'a>,
         load: usize,
         [index, phase]: [Value<'c, 'a>; 2],
         open: &mut [bool],
     ) -> Option<()> {
-        let bulk = self.division.copies[load];
+        let bulk = rings.copies[load];
         let location = bulk.copy.operation().loc();
-        let groups = &self.division.groups;
+        let groups = &rings.groups;
         let number = groups
             .iter()
             .position(|group| group.members.contains(&load))?;
@@ -667,18 +731,18 @@ impl<'c: 'a, 'a> Producer<'_, '_, 'c, 'a> {
         };
         let always = arithmetic.constant(truth, 1);
         if !std::mem::replace(&mut open[number], true) {
-            let empty = self.channels.empty[number];
+            let empty = channels.empty[number];
             let empty = slot(self.rewriter, location, &group.barrier, empty, index)?;
             self.rewriter
                 .insert(WaitBarrierOp::build(location, empty, phase, None, &[]));
-            let full = self.channels.full[number];
+            let full = channels.full[number];
             let full = slot(self.rewriter, location, &group.barrier, full, index)?;
             let expect = BarrierExpectOp::build(location, full, group.bytes, always);
             self.rewriter.insert(expect);
         }
-        let full = self.channels.full[number];
+        let full = channels.full[number];
         let full = slot(self.rewriter, location, &group.barrier, full, index)?;
-        let (of, ring) = (&self.division.loads[load].slot, self.channels.rings[load]);
+        let (of, ring) = (&rings.loads[load].slot, channels.rings[load]);
         let to = slot(self.rewriter, location, of, ring, index)?;
         let coordinates = bulk.copy.coord();
         let coordinates: Vec<Value> = coordinates

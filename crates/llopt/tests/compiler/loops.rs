@@ -28,10 +28,10 @@ const PROGRAMS: u64 = 40;
 const MANY_PROGRAMS: u64 = 150;
 
 /// Pseudorandom numbers from a seed.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -206,7 +206,7 @@ fn program(seed: u64, attributes: &str) -> String {
 }
 
 /// The contents of memory after a program.
-fn run(text: &str, [a, b, c]: [i64; 3]) -> Vec<u8> {
+pub fn run(text: &str, [a, b, c]: [i64; 3]) -> Vec<u8> {
     let words = (0..WORDS as u32).flat_map(|word| word.wrapping_mul(2_654_435_761).to_le_bytes());
     let arguments = vec![
         Argument::Buffer(words.collect()),
@@ -240,7 +240,7 @@ pub fn context() -> Context {
 }
 
 /// The loops of a module, inner ones first.
-fn loops<'c: 'a, 'a>(module: &'a Module<'c>) -> Vec<For<'c, 'a>> {
+pub fn loops<'c: 'a, 'a>(module: &'a Module<'c>) -> Vec<For<'c, 'a>> {
     let mut loops = Vec::new();
     let root: OperationRef<'c, 'a> = module.as_operation();
     root.for_each_op(Walk::PostOrder, |operation| {

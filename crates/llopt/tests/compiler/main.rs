@@ -17,6 +17,7 @@ mod layout_engine;
 mod layout_products;
 mod layout_programs;
 mod loops;
+mod loops_in_sequence;
 mod narrow_codes;
 mod order;
 mod ping_pong;

@@ -5,10 +5,10 @@ use llopt_dialects::ttng::{ArriveBarrierOp, WaitBarrierOp};
 use llopt_mlir::ir::{OperationExt, ValueExt, attr};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
-use melior::ir::{Location, Type, Value};
+use melior::ir::{Location, OperationRef, Type, Value};
 
 use super::super::running::{complete_behind, keep_running};
-use super::{ASKS, Channels, Division, buffer_of, next, slot};
+use super::{ASKS, Channels, Division, Rings, buffer_of, later, next, readers, slot};
 use crate::loops::builder::Arithmetic;
 use crate::loops::carried;
 use crate::loops::view::For;
@@ -19,7 +19,7 @@ fn count_slots<'c: 'a, 'a>(
     division: &Division<'c, 'a>,
     location: Location<'c>,
 ) -> Option<For<'c, 'a>> {
-    let slots = division.slots;
+    let slots = division.rings.slots;
     let number: Type = IntegerType::new(rewriter.context(), 32).into();
     let zero = Arithmetic { rewriter, location }.constant(number, 0);
     let inner = *division.nest.last()?;
@@ -60,7 +60,7 @@ fn slot_before<'c: 'a, 'a>(
 
 /// The context for releasing slots.
 struct Giving<'d, 'c, 'a> {
-    division: &'d Division<'c, 'a>,
+    rings: &'d Rings<'c, 'a>,
     channels: &'d Channels<'c, 'a>,
     warps: u32,
     location: Location<'c>,
@@ -75,7 +75,7 @@ impl<'c: 'a, 'a> Giving<'_, 'c, 'a> {
         index: Value<'c, 'a>,
         condition: Option<Value<'c, 'a>>,
     ) -> Option<()> {
-        let of = &self.division.groups[group].barrier;
+        let of = &self.rings.groups[group].barrier;
         let barrier = slot(
             rewriter,
             self.location,
@@ -94,17 +94,14 @@ impl<'c: 'a, 'a> Giving<'_, 'c, 'a> {
 /// Makes the readers of the loads' buffers read slots, and removes the copies.
 fn read_rings<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
-    division: &Division<'c, 'a>,
+    rings: &Rings<'c, 'a>,
     channels: &Channels<'c, 'a>,
     index: Value<'c, 'a>,
 ) -> Option<()> {
-    for (load, bulk) in division.loads.iter().zip(&division.copies) {
+    for (load, bulk) in rings.loads.iter().zip(&rings.copies) {
         let buffer = buffer_of(load)?;
         rewriter.set_before(buffer.operation());
-        let ring = channels.rings[division
-            .loads
-            .iter()
-            .position(|own| std::ptr::eq(own, load))?];
+        let ring = channels.rings[rings.loads.iter().position(|own| std::ptr::eq(own, load))?];
         let view = slot(rewriter, buffer.operation().loc(), &load.slot, ring, index)?;
         bulk.copy.operation().erase();
         bulk.expect.operation().erase();
@@ -122,7 +119,7 @@ fn read_rings<'c: 'a, 'a>(
 pub(super) fn consume<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     division: &Division<'c, 'a>,
-    channels: &Channels<'c, 'a>,
+    [channels, around]: [&Channels<'c, 'a>; 2],
     warps: u32,
 ) -> Option<For<'c, 'a>> {
     let root = *division.nest.first()?;
@@ -135,18 +132,19 @@ pub(super) fn consume<'c: 'a, 'a>(
         arguments[arguments.len() - 1],
     );
 
+    let rings = &division.rings;
     let giving = Giving {
-        division,
+        rings,
         channels,
         warps,
         location,
     };
-    let late: Vec<usize> = (0..division.groups.len())
-        .filter(|&group| division.groups[group].last.is_none())
+    let late: Vec<usize> = (0..rings.groups.len())
+        .filter(|&group| rings.groups[group].last.is_none())
         .collect();
 
     // Waits, and releases of slots that all have read.
-    for (number, group) in division.groups.iter().enumerate() {
+    for (number, group) in rings.groups.iter().enumerate() {
         rewriter.set_before(group.first);
         let at = group.first.loc();
         let full = slot(rewriter, at, &group.barrier, channels.full[number], index)?;
@@ -161,29 +159,86 @@ pub(super) fn consume<'c: 'a, 'a>(
     if !late.is_empty() {
         rewriter.set_after(behind.unwrap_or(of.operation()));
         let results = of.results();
-        let last = slot_before(
-            rewriter,
-            location,
-            results[results.len() - 2],
-            division.slots,
-        );
+        let last = slot_before(rewriter, location, results[results.len() - 2], rings.slots);
         let mut arithmetic = Arithmetic { rewriter, location };
         let any = arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned());
         for &group in &late {
             giving.give_back(rewriter, group, last, Some(any))?;
         }
     }
-    read_rings(rewriter, division, channels, index)?;
+    read_rings(rewriter, rings, channels, index)?;
     // Each iteration waits for the product of the one before.
     let wait = keep_running(rewriter, of, &division.running)?;
     if let Some(wait) = wait.filter(|_| !late.is_empty()) {
         rewriter.set_after(wait);
-        let last = slot_before(rewriter, location, index, division.slots);
+        let last = slot_before(rewriter, location, index, rings.slots);
         let mut arithmetic = Arithmetic { rewriter, location };
         let any = arithmetic.is_below(of.lower(), of.number(), of.is_unsigned());
         for &group in &late {
             giving.give_back(rewriter, group, last, Some(any))?;
         }
     }
+    read_around(rewriter, division, around, warps, of, behind)?;
     Some(of)
+}
+
+/// Makes products read what the producer copies for the loop around theirs, which is released when the last of them is
+/// complete.
+fn read_around<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    division: &Division<'c, 'a>,
+    channels: &Channels<'c, 'a>,
+    warps: u32,
+    inner: For<'c, 'a>,
+    behind: Option<OperationRef<'c, 'a>>,
+) -> Option<()> {
+    let rings = &division.around;
+    if rings.loads.is_empty() {
+        return Some(());
+    }
+    let outer = For::of(inner.operation().parent_op()?)?;
+    let location = outer.operation().loc();
+    rewriter.set_before(outer.operation());
+    let number: Type = IntegerType::new(rewriter.context(), 32).into();
+    let zero = Arithmetic { rewriter, location }.constant(number, 0);
+    let outer = carried::add(rewriter, outer, &[zero; 2], |rewriter, _, arguments| {
+        next(
+            rewriter,
+            location,
+            [arguments[0], arguments[1]],
+            rings.slots,
+        )
+        .to_vec()
+    });
+    let arguments = outer.carried();
+    let [.., index, phase] = arguments[..] else {
+        return None;
+    };
+    let giving = Giving {
+        rings,
+        channels,
+        warps,
+        location,
+    };
+    for (number, group) in rings.groups.iter().enumerate() {
+        let wait = rings.copies[*group.members.first()?].wait.operation();
+        rewriter.set_before(wait);
+        let full = slot(
+            rewriter,
+            wait.loc(),
+            &group.barrier,
+            channels.full[number],
+            index,
+        )?;
+        rewriter.insert(WaitBarrierOp::build(wait.loc(), full, phase, None, &[]));
+        let mut last = behind.unwrap_or(inner.operation());
+        for &member in &group.members {
+            for reader in readers(outer, &rings.loads[member], &rings.copies[member])? {
+                last = later(last, reader);
+            }
+        }
+        rewriter.set_after(last);
+        giving.give_back(rewriter, number, index, None)?;
+    }
+    read_rings(rewriter, rings, channels, index)
 }
