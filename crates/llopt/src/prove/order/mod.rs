@@ -49,8 +49,9 @@
 //!
 //! # What is not
 //!
-//! It is not proven that the bytes which arrive are the right ones: the proofs of single ops and ordinary tests do that. A
-//! mask on a copy counts as true. Inside of an op that exchanges data through scratch memory, code generation places the
+//! It is not proven that the bytes which arrive are the right ones: the proofs of single ops and ordinary tests do that. Nor
+//! is it that a read of threads has its data when a copy overwrites them, which takes a fence of the reader before the
+//! barrier: `--insert-barriers` places it, and the simulated machine asks for it. A mask on a copy counts as true. Inside of an op that exchanges data through scratch memory, code generation places the
 //! barriers. The memory of other blocks of a cluster, functions that are not inlined, and AMD's transaction barriers
 //! have no proof; the reason is given.
 //!
