@@ -50,10 +50,8 @@ use crate::loops::induction::Numbers;
 use crate::loops::pipeline::{End, Staged, pipeline};
 use crate::loops::view::{For, is_loop};
 
-/// Registers of a thread for addresses and counters, and those where loads are ahead, which carry addresses and masks of their
-/// own: about the medians of what assemblers take beyond the live values, in 38 loops for both vendors.
-const BESIDE: u32 = 10;
-const BESIDE_AHEAD: u32 = 14;
+/// Registers of a thread for addresses and counters.
+const BESIDE: u32 = 24;
 /// The most iterations of a loop, if their number is known, that LLVM unrolls to straight code, in which it issues the loads
 /// of addresses together.
 const UNROLLED: u64 = 32;
@@ -143,13 +141,11 @@ fn pays(of: For<'_, '_>, more: u32, chain: u32, work: u32, warps: u32, plans: &P
     let target = plans.target();
     let threads = warps * target.warp_size();
     let most = target.plain_registers_of_each(threads);
-    let live = live_registers(of, plans);
-    let ahead = live + more + BESIDE_AHEAD;
-    if ahead > most {
+    let now = live_registers(of, plans) + BESIDE;
+    if now + more > most {
         return false;
     }
-    let [before, after] =
-        [live + BESIDE, ahead].map(|each| target.resident_blocks(threads, each, 0));
+    let [before, after] = [now, now + more].map(|each| target.resident_blocks(threads, each, 0));
     if after == before {
         return true;
     }
