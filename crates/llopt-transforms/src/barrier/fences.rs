@@ -14,7 +14,9 @@
 //! copies into shared memory, and arrivals of one thread on behalf of others. Then fences are cuts between reads
 //! and the gates behind which their bytes are overwritten.
 
-use super::node::{AccessKind, Node};
+use std::collections::BTreeSet;
+
+use super::node::{Access, AccessKind};
 use super::placement::Graph;
 use super::separation::{Separation, Terms};
 
@@ -70,19 +72,27 @@ impl Graph {
             conflict: |_, _| false,
             after_unknown: false,
         };
-        let has_copies = |node: &Node| {
-            let mut accesses = node.accesses.iter();
-            accesses.any(|access| access.kind == AccessKind::BulkCopy)
-        };
-        let ahead = match nodes.iter().any(has_copies) {
-            true => Separation::of(&nodes, &overwrites).accesses_ahead(),
-            false => vec![Vec::new(); nodes.len()],
+        let accesses = self.nodes.iter().flat_map(|node| &node.accesses);
+        let copies: BTreeSet<&Access> = accesses
+            .filter(|access| access.kind == AccessKind::BulkCopy)
+            .collect();
+        let ahead = match copies.is_empty() {
+            false => Separation::of(&nodes, &overwrites).accesses_ahead(),
+            true => vec![Vec::new(); nodes.len()],
         };
         for (node, ahead) in nodes.iter_mut().zip(ahead) {
             node.accesses
                 .retain(|access| access.kind == AccessKind::Read);
-            if node.is_barrier {
-                node.accesses.extend(ahead);
+            if !node.is_barrier {
+                continue;
+            }
+            // Which partition copies where, once it may, is not known here.
+            let (arrivals, own): (Vec<Access>, Vec<Access>) = ahead
+                .into_iter()
+                .partition(|access| access.kind == AccessKind::Release);
+            match arrivals.is_empty() {
+                true => node.accesses.extend(own),
+                false => node.accesses.extend(copies.iter().copied().cloned()),
             }
         }
         for &fence in fences {

@@ -68,6 +68,70 @@ pub(super) enum Known {
     All,
 }
 
+/// How far a fact is known: to agents, and to those who wait for barriers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread {
+    known: [Known; AGENTS],
+    /// Barriers whose present phase is not complete before the fact holds.
+    releasing: u128,
+    /// Barriers whose last phase was complete only after it held.
+    released: u128,
+}
+
+impl Spread {
+    /// All threads of an agent meet.
+    fn meet(&mut self, agent: usize) {
+        if self.known[agent] == Known::Part {
+            self.known[agent] = Known::All;
+        }
+    }
+
+    /// The first agent starts the others.
+    fn fork(&mut self, agents: usize) {
+        let known = self.known[0];
+        self.known[1..agents].fill(known);
+    }
+
+    /// The others end.
+    fn join(&mut self, agents: usize) {
+        let mut known = self.known[..agents].iter();
+        if known.any(|known| *known != Known::Not) {
+            self.known[0] = Known::All;
+        }
+        self.known[1..].fill(Known::Not);
+    }
+
+    /// A phase of a barrier is complete.
+    fn finish(&mut self, bit: u128) {
+        self.released &= !bit;
+        self.released |= self.releasing & bit;
+        self.releasing &= !bit;
+    }
+
+    /// An agent has waited for the last phase of a barrier: whether it learns of the fact.
+    fn wait(&mut self, agent: usize, bit: u128) -> bool {
+        let learns = self.released & bit != 0;
+        if learns {
+            self.known[agent] = Known::All;
+        }
+        learns
+    }
+
+    /// A barrier begins anew.
+    fn forget(&mut self, bit: u128) {
+        self.releasing &= !bit;
+        self.released &= !bit;
+    }
+
+    /// Its part of the state.
+    fn snapshot(&self, to: &mut Vec<i64>) {
+        for bits in [self.releasing, self.released] {
+            to.extend([bits as i64, (bits >> 64) as i64]);
+        }
+        to.extend(self.known.iter().map(|known| *known as i64));
+    }
+}
+
 /// Asynchronous work that an access is part of, until someone waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pending {
@@ -93,20 +157,20 @@ pub(super) struct Access {
     /// If each warp touches its own part of the bytes only, a number for the way in which they are divided.
     pub(super) parts: Option<usize>,
     pub(super) pending: Pending,
-    known: [Known; AGENTS],
+    /// That it comes before what follows.
+    done: Spread,
+    /// Of reads by threads: that their data have arrived, which takes a fence of the reader, or an arrival of the reading warp at a
+    /// barrier in memory. Without it a copy of the unit that copies tiles may overtake the read.
+    performed: Spread,
     fenced: bool,
-    /// Barriers whose present phase is not complete before this access is.
-    releasing: u128,
-    /// Barriers whose last phase was complete only after this access.
-    released: u128,
     /// For waits: whether the next phase is not complete before all threads have waited.
     seen: bool,
 }
 
 impl Access {
     pub(super) fn new(bytes: Range<u64>, kind: Kind, agent: usize, place: usize) -> Self {
-        let mut known = [Known::Not; AGENTS];
-        known[agent] = Known::Part;
+        let mut done = Spread::default();
+        done.known[agent] = Known::Part;
         Self {
             bytes,
             kind,
@@ -114,17 +178,16 @@ impl Access {
             place,
             parts: None,
             pending: Pending::No,
-            known,
+            done,
+            performed: Spread::default(),
             fenced: false,
-            releasing: 0,
-            released: 0,
             seen: false,
         }
     }
 
     pub(super) fn pending(mut self, pending: Pending) -> Self {
         self.pending = pending;
-        self.known = [Known::Not; AGENTS];
+        self.done.known = [Known::Not; AGENTS];
         self
     }
 
@@ -229,9 +292,8 @@ impl Memory {
     /// All threads of an agent meet.
     pub(super) fn meet(&mut self, agent: usize) {
         for access in &mut self.accesses {
-            if access.known[agent] == Known::Part {
-                access.known[agent] = Known::All;
-            }
+            access.done.meet(agent);
+            access.performed.meet(agent);
         }
     }
 
@@ -243,8 +305,8 @@ impl Memory {
             self.single_warps |= 2 << index;
         }
         for access in &mut self.accesses {
-            let known = access.known[0];
-            access.known[1..agents].fill(known);
+            access.done.fork(agents);
+            access.performed.fork(agents);
         }
         for barrier in &mut self.barriers {
             let known = barrier.known[0];
@@ -255,13 +317,8 @@ impl Memory {
     /// The others end, and the first knows what they knew.
     pub(super) fn join(&mut self, agents: usize) {
         for access in &mut self.accesses {
-            if access.known[..agents]
-                .iter()
-                .any(|known| *known != Known::Not)
-            {
-                access.known[0] = Known::All;
-            }
-            access.known[1..].fill(Known::Not);
+            access.done.join(agents);
+            access.performed.join(agents);
         }
         for barrier in &mut self.barriers {
             barrier.known[0] = barrier.known[..agents].iter().copied().max().unwrap_or(-1);
@@ -269,10 +326,14 @@ impl Memory {
         self.single_warps &= 1;
     }
 
-    /// An agent makes what it knows to be written visible to the asynchronous proxy.
+    /// An agent makes what it knows to be written visible to the asynchronous proxy, and waits for the data of its reads.
     pub(super) fn fence(&mut self, agent: usize) {
         for access in &mut self.accesses {
-            access.fenced |= access.known[agent] != Known::Not;
+            access.fenced |= access.done.known[agent] != Known::Not;
+            if access.kind == Kind::Read && access.agent == agent {
+                let performed = &mut access.performed.known[agent];
+                *performed = (*performed).max(Known::Part);
+            }
         }
     }
 
@@ -281,7 +342,8 @@ impl Memory {
         for access in &mut self.accesses {
             if access.agent == agent && is_complete(access.pending) {
                 access.pending = Pending::No;
-                access.known[agent] = access.known[agent].max(Known::Part);
+                let known = &mut access.done.known[agent];
+                *known = (*known).max(Known::Part);
             }
         }
     }
@@ -301,7 +363,7 @@ impl Memory {
     fn exists(&self, bytes: &Range<u64>, agent: usize, least: Known) -> Result<usize, Hazard> {
         let begun = |old: &&Access| old.kind == Kind::Begin && old.overlaps(bytes);
         if let Some(begin) = self.accesses.iter().find(begun)
-            && begin.known[agent] < least
+            && begin.done.known[agent] < least
         {
             let text = "not all threads know that the barrier is initialised";
             return hazard(Some(begin.place), text);
@@ -327,8 +389,8 @@ impl Memory {
             Some(index) => {
                 self.barriers[index] = barrier;
                 for access in &mut self.accesses {
-                    access.releasing &= !(1 << index);
-                    access.released &= !(1 << index);
+                    access.done.forget(1 << index);
+                    access.performed.forget(1 << index);
                 }
             }
             None => self.barriers.push(barrier),
@@ -359,9 +421,14 @@ impl Memory {
         let least = if by_warp { Known::All } else { Known::Part };
         let index = self.exists(barrier, agent, least)?;
         let released = if by_warp { Known::Part } else { Known::All };
+        let own_warp = by_warp || self.single_warps & 1 << agent != 0;
         for access in &mut self.accesses {
-            if access.known[agent] >= released {
-                access.releasing |= 1 << index;
+            if access.done.known[agent] >= released {
+                access.done.releasing |= 1 << index;
+                // The arrival is an access of the same warp, after the read.
+                if own_warp && access.agent == agent || access.performed.known[agent] >= released {
+                    access.performed.releasing |= 1 << index;
+                }
                 access.seen |= access.overlaps(barrier);
             }
         }
@@ -384,7 +451,7 @@ impl Memory {
         bytes: i64,
     ) -> Result<(), Hazard> {
         let index = self.exists(barrier, new.agent, Known::Part)?;
-        new.releasing = 1 << index;
+        new.done.releasing = 1 << index;
         let state = &mut self.barriers[index];
         if state.bytes < bytes {
             let expected = state.bytes;
@@ -414,9 +481,8 @@ impl Memory {
         self.accesses.retain(|old| !waits(old));
         let bit = 1 << index;
         for access in &mut self.accesses {
-            access.released &= !bit;
-            access.released |= access.releasing & bit;
-            access.releasing &= !bit;
+            access.done.finish(bit);
+            access.performed.finish(bit);
         }
         Ok(())
     }
@@ -442,17 +508,15 @@ impl Memory {
         state.known[agent] = phase;
         let bit = 1 << index;
         for access in &mut self.accesses {
-            if access.released & bit != 0 {
-                access.known[agent] = Known::All;
-                if access.pending == Pending::Phase {
-                    access.pending = Pending::No;
-                }
+            access.performed.wait(agent, bit);
+            if access.done.wait(agent, bit) && access.pending == Pending::Phase {
+                access.pending = Pending::No;
             }
         }
         let mut wait = Access::new(barrier.clone(), Kind::Wait, agent, place);
         // The lanes of a warp wait together: they meet at the instructions of the whole warp after it.
         if self.single_warps & 1 << agent != 0 {
-            wait.known[agent] = Known::All;
+            wait.done.known[agent] = Known::All;
         }
         self.access(wait)?;
         Ok(true)
@@ -493,12 +557,11 @@ impl Memory {
                     back,
                     i64::from(access.fenced),
                     i64::from(access.seen),
-                    access.releasing as i64,
-                    (access.releasing >> 64) as i64,
-                    access.released as i64,
-                    (access.released >> 64) as i64,
                 ];
-                key.extend(access.known.iter().map(|known| *known as i64));
+                access.done.snapshot(&mut key);
+                if access.kind == Kind::Read {
+                    access.performed.snapshot(&mut key);
+                }
                 key
             })
             .collect();
@@ -516,7 +579,7 @@ impl Memory {
 
 /// What is missing for an access to be ordered after an older one.
 fn missing(old: &Access, new: &Access) -> Option<String> {
-    let known = old.known[new.agent];
+    let known = old.done.known[new.agent];
     match old.pending {
         Pending::No => {}
         Pending::Copies(_) => {
@@ -556,6 +619,13 @@ fn missing(old: &Access, new: &Access) -> Option<String> {
     if old.kind == Kind::Write && new.kind.is_asynchronous() && !old.fenced {
         return Some(format!(
             "but no fence between the proxies is between it and the access that {verb}"
+        ));
+    }
+    if (old.kind, new.kind) == (Kind::Read, Kind::BulkWrite)
+        && old.performed.known[new.agent] != Known::All
+    {
+        return Some(format!(
+            "but it may overtake the access that {verb}: no fence of the readers comes before the barrier between the two"
         ));
     }
     None

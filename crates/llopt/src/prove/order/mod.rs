@@ -11,6 +11,8 @@
 //!   loads of threads, running products of matrix units, copies out of it;
 //! - what threads wrote is separated by a proxy fence from what the asynchronous proxy reads or overwrites (PTX ISA,
 //!   *Async proxy*); products see what `cp.async` wrote without one;
+//! - what threads read has arrived before the unit that copies tiles overwrites it: the reader has executed a fence before
+//!   the barrier between the two, or its warp has arrived at a barrier in memory;
 //! - a wait at a transaction barrier waits for the phase that it means: it cannot pass because of an older phase of the
 //!   same parity, and the barrier cannot run ahead by two phases before all threads have seen one;
 //! - each wait ends; the bytes that a phase expects are those that arrive in it; no phase counts too many arrivals;
@@ -49,9 +51,8 @@
 //!
 //! # What is not
 //!
-//! It is not proven that the bytes which arrive are the right ones: the proofs of single ops and ordinary tests do that. Nor
-//! is it that a read of threads has its data when a copy overwrites them, which takes a fence of the reader before the
-//! barrier: `--insert-barriers` places it, and the simulated machine asks for it. A mask on a copy counts as true. Inside of an op that exchanges data through scratch memory, code generation places the
+//! It is not proven that the bytes which arrive are the right ones: the proofs of single ops and ordinary tests do that. A
+//! mask on a copy counts as true. Inside of an op that exchanges data through scratch memory, code generation places the
 //! barriers. The memory of other blocks of a cluster, functions that are not inlined, and AMD's transaction barriers
 //! have no proof; the reason is given.
 //!
