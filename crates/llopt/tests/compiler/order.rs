@@ -61,6 +61,39 @@ fn tensor_copies_are_ordered_by_their_transaction_barriers() {
     }
 }
 
+#[test]
+fn one_thread_initialises_a_barrier_where_it_has_released_another() {
+    let barrier = "!ttg.memdesc<1xi64, #bar, #smem, mutable>";
+    let life = |name: &str| {
+        format!(
+            "%{name} = ttg.local_alloc : () -> {barrier}
+    ttng.init_barrier %{name}, 1 : {barrier}
+    ttng.arrive_barrier %{name}, 1 : {barrier}
+    ttng.wait_barrier %{name}, %zero : {barrier}
+    ttng.inval_barrier %{name} : {barrier}"
+        )
+    };
+    let text = format!(
+        r#"#bar = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}}>
+#smem = #ttg.shared_memory
+module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32}} {{
+  tt.func public @again() {{
+    %zero = arith.constant 0 : i32
+    {}
+    {}
+    tt.return
+  }}
+}}
+"#,
+        life("first"),
+        life("second")
+    );
+    let source = Source::new("again.ttgir", text);
+    let proof = prove_order(&source, &options("cuda:90", 1)).unwrap();
+    assert!(!proof.obligations.is_empty());
+    assert_eq!(proof.diagnostics(), []);
+}
+
 /// A partition fills a ring of `count` buffers through tensor copies, and the kernel's warps read it. Buffers and phases
 /// are remainders and quotients of `counter`, which the loop carries or computes.
 fn ring(count: i64, producers: u32, carried: bool) -> Source {

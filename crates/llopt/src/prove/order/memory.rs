@@ -29,6 +29,8 @@ pub(super) enum Kind {
     ProductRead,
     /// A transaction barrier is initialised.
     Begin,
+    /// The memory of a transaction barrier is released, by the thread that initialises barriers.
+    End,
     /// Threads wait for a phase of a transaction barrier.
     Wait,
 }
@@ -51,6 +53,7 @@ impl Kind {
             Self::Read | Self::BulkRead | Self::ProductRead => "reads",
             Self::Write | Self::Copy | Self::BulkWrite => "overwrites",
             Self::Begin => "initialises",
+            Self::End => "releases",
             Self::Wait => "waits at",
         }
     }
@@ -406,7 +409,7 @@ impl Memory {
         place: usize,
     ) -> Result<(), Hazard> {
         let index = self.exists(bytes, agent, Known::Part)?;
-        self.access(Access::new(bytes.clone(), Kind::Write, agent, place))?;
+        self.access(Access::new(bytes.clone(), Kind::End, agent, place))?;
         self.barriers[index].start = ended(index);
         Ok(())
     }
@@ -596,13 +599,15 @@ fn missing(old: &Access, new: &Access) -> Option<String> {
             );
         }
     }
-    // Each thread may use again what only it uses.
+    // Each thread may use again what only it uses, and one thread initialises and releases all barriers.
     let same = old.bytes == new.bytes && old.agent == new.agent;
     let own = same
         && (old.parts.is_some() && old.parts == new.parts
-            || (old.kind, new.kind) == (Kind::Copy, Kind::Copy));
+            || (old.kind, new.kind) == (Kind::Copy, Kind::Copy))
+        || old.agent == new.agent && (old.kind, new.kind) == (Kind::End, Kind::Begin);
     let verb = match old.kind {
         Kind::Begin => "uses them as a barrier",
+        Kind::End => "releases a barrier there",
         kind if kind.is_read() => "reads them",
         _ => "writes them",
     };
@@ -616,7 +621,8 @@ fn missing(old: &Access, new: &Access) -> Option<String> {
             "but no barrier of the threads is between it and the access that {verb}"
         ));
     }
-    if old.kind == Kind::Write && new.kind.is_asynchronous() && !old.fenced {
+    let by_threads = matches!(old.kind, Kind::Write | Kind::End);
+    if by_threads && new.kind.is_asynchronous() && !old.fenced {
         return Some(format!(
             "but no fence between the proxies is between it and the access that {verb}"
         ));
