@@ -60,7 +60,7 @@
 //! Ranges of values, or a symbolic stride for each dimension, would answer more questions; neither
 //! widened a single access of the kernels at hand, and both make the meet and the tests much
 //! larger. The sign is the one bit of range information that division and remainder need. Strides that are
-//! constants decide how many sectors an access touches; [`strides`] finds them apart from the facts.
+//! constants decide how many sectors an access touches; `strides` finds them apart from the facts.
 
 pub mod address;
 mod analysis;

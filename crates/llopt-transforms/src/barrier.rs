@@ -4,7 +4,7 @@
 //! [`insert`] derives from each op what it does to shared memory: its memory effects on buffers, its scratch memory,
 //! its callee's frame. [`placement`] says where barriers are needed, and `ttg.local_barrier` ops are inserted there.
 //! Where an asynchronous copy unit accesses what threads have written, or overwrites what they have read, a fence is
-//! inserted too ([`fences`]): buffers share memory, so the program itself cannot know all such places.
+//! inserted too (`fences`): buffers share memory, so the program itself cannot know all such places.
 //!
 //! An op that writes to the memory of other blocks of a cluster needs a cluster barrier before it. If there has been
 //! one since these bytes were last used, the op is marked ([`CLUSTER_HAS_MET`]) and needs none. After an op that reads
