@@ -22,9 +22,9 @@ use super::separation::{Separation, Terms};
 
 impl Graph {
     /// The nodes before which a fence belongs, so that the asynchronous copy unit sees what threads have written, and
-    /// overwrites nothing that they have still to read: a sufficient set, in program order, in which none for a write and none for a read is redundant.
-    /// With `after_unknown` all bytes may have been written and read before the first node. A barrier before
-    /// the same node comes after the fence.
+    /// overwrites nothing that they have still to read: a sufficient set, in program order, in which none for a write
+    /// and none for a read is redundant. With `after_unknown` all bytes may have been written and read before the first
+    /// node. A barrier before the same node comes after the fence.
     pub fn fences(&self, after_unknown: bool) -> Vec<usize> {
         let mut fences = self.cuts(&Self::write_terms(after_unknown));
         fences.extend(self.gated(&fences).cuts(&Self::read_terms(after_unknown)));

@@ -334,6 +334,15 @@ fn compiled(source: &Source, change: impl FnOnce(&mut Options)) -> Result<Compil
 }
 
 impl Compiled {
+    /// Whether it leaves what the reference leaves.
+    fn agrees(&self, source: &Source, programs: [u32; 3], given: Vec<Argument>) -> Result<()> {
+        let mut launch = Launch::new(programs, 1, given.clone());
+        run_reference(source, &mut launch, Limits::default())?;
+        let left = self.run(programs, given)?;
+        ensure!(left == launch.arguments[2], "the result differs");
+        Ok(())
+    }
+
     fn run(&self, programs: [u32; 3], mut given: Vec<Argument>) -> Result<Argument> {
         let mut grid = [programs[0] * self.blocks, programs[1], programs[2]];
         let metadata = &self.compilation.metadata;
@@ -434,11 +443,10 @@ fn blocks_that_compute_several_programs_leave_what_one_for_each_leaves() -> Resu
         for _ in 0..6 {
             let of = large_sizes(&mut numbers, form);
             let grid = [of.m.div_ceil(128) as u32, of.n.div_ceil(256) as u32, 1];
-            let mut launch = Launch::new(grid, 1, arguments(of, form));
-            run_reference(&source, &mut launch, Limits::default())?;
-            let about = || format!("{edge:?} {form:?} {of:?}");
-            let left = engine.run(grid, arguments(of, form)).with_context(about)?;
-            ensure!(left == launch.arguments[2], "{} differs", about());
+            let about = format!("{edge:?} {form:?} {of:?}");
+            engine
+                .agrees(&source, grid, arguments(of, form))
+                .context(about)?;
         }
     }
     Ok(())
@@ -494,7 +502,7 @@ fn programs_with_narrow_factors_leave_what_one_for_each_block_leaves() -> Result
             let mut of = large_sizes(&mut numbers, form);
             of.stride_b = of.stride_b.next_multiple_of(16);
             let grid = [of.m.div_ceil(128) as u32, of.n.div_ceil(256) as u32, 1];
-            let given = || {
+            let given = {
                 let mut given = arguments(of, form);
                 if let Argument::Buffer(halves) = &given[1] {
                     // Rows may have become longer.
@@ -502,11 +510,8 @@ fn programs_with_narrow_factors_leave_what_one_for_each_block_leaves() -> Result
                 }
                 given
             };
-            let mut launch = Launch::new(grid, 1, given());
-            run_reference(&source, &mut launch, Limits::default())?;
-            let about = || format!("{edge:?} {form:?} {of:?}");
-            let left = engine.run(grid, given()).with_context(about)?;
-            ensure!(left == launch.arguments[2], "{} differs", about());
+            let about = format!("{edge:?} {form:?} {of:?}");
+            engine.agrees(&source, grid, given).context(about)?;
         }
     }
     Ok(())
@@ -575,11 +580,10 @@ fn deep_tiles_in_slices_leave_what_whole_ones_leave() -> Result<()> {
                 of.stride_b = of.k;
             }
             let grid = [of.m.div_ceil(64) as u32, of.n.div_ceil(256) as u32, 1];
-            let mut launch = Launch::new(grid, 1, arguments(of, form));
-            run_reference(&source, &mut launch, Limits::default())?;
-            let about = || format!("{edge:?} {form:?} {of:?}");
-            let left = engine.run(grid, arguments(of, form)).with_context(about)?;
-            ensure!(left == launch.arguments[2], "{} differs", about());
+            let about = format!("{edge:?} {form:?} {of:?}");
+            engine
+                .agrees(&source, grid, arguments(of, form))
+                .context(about)?;
         }
     }
     Ok(())
