@@ -13,6 +13,7 @@ pub mod block_pointers;
 pub mod buffer_ops;
 pub mod compact_iterations;
 mod copied_loads;
+pub mod dependent_launch;
 pub mod descriptor_blocks;
 pub mod descriptor_objects;
 pub mod descriptor_to_copy;
@@ -48,6 +49,7 @@ pub static PASSES: &[&PassSpec] = &[
     &block_pointers::REWRITE,
     &buffer_ops::REWRITE,
     &compact_iterations::REWRITE,
+    &dependent_launch::REWRITE,
     &descriptor_blocks::SHARE,
     &descriptor_objects::REWRITE,
     &descriptor_to_copy::REWRITE,

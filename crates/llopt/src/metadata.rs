@@ -57,7 +57,8 @@ pub struct Metadata {
     pub persistent_proposal: bool,
     /// Whether all blocks must be resident at once.
     pub launch_cooperative_grid: bool,
-    /// Whether the launch may overlap the end of the preceding kernel.
+    /// Whether the launch may overlap the end of the preceding kernel, since the kernel waits for it itself
+    /// ([option](Options::dependent_launch)).
     pub launch_pdl: bool,
     /// Upper bound on registers for each thread, if one was given.
     pub maxnreg: Option<u32>,
@@ -97,7 +98,7 @@ impl Metadata {
             program_extents: kernel.program_extents,
             persistent_proposal: kernel.persistent_proposal,
             launch_cooperative_grid: false,
-            launch_pdl: false,
+            launch_pdl: kernel.dependent_launch,
             maxnreg: options.max_registers,
             enable_fp_fusion: options.fp_fusion,
             debug: false,
@@ -145,6 +146,7 @@ impl Metadata {
             argument_tensors: Vec::new(),
             program_extents: false,
             persistent_proposal: false,
+            dependent_launch: false,
         };
         Self::of(&kernel, options)
     }

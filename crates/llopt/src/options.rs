@@ -72,6 +72,9 @@ pub struct Options {
     /// Whether the launcher starts no more blocks of a kernel than are resident, and each computes several programs
     /// where that is faster; the [metadata](crate::Metadata::program_extents) say what it passes.
     pub persistent: Persistent,
+    /// Whether the kernel waits for the one before it itself, so that its launch may overlap with that, where the target
+    /// has such launches; the [metadata](crate::Metadata::launch_pdl) say whether it does.
+    pub dependent_launch: bool,
     /// Whether the halves of a block take turns in loops of products, in kernels without layouts (AMD).
     pub block_pingpong: PingPong,
     /// The plan for gathers, instead of the cheapest one; a gather for which it is not possible is an error.
@@ -142,6 +145,7 @@ impl Options {
             gather_plan: None,
             tensor_copies: TensorCopies::Off,
             persistent: Persistent::Off,
+            dependent_launch: false,
             block_pingpong: PingPong::Auto,
             verify_layouts: cfg!(debug_assertions),
             budget: Budget::default(),

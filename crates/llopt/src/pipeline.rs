@@ -21,10 +21,10 @@ use llopt_plan::plans::Plans;
 use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
-    accumulators, barrier, block_pointers, buffer_ops, compact_iterations, descriptor_blocks,
-    descriptor_objects, descriptor_to_copy, descriptor_to_pointer, early_loads, f32_dot,
-    late_operands, layouts, legalize, longest_first, loops, ownership, persistent, pipelining,
-    products, scaled_dot, split_k, tensor_copies, warp_groups, widened_products,
+    accumulators, barrier, block_pointers, buffer_ops, compact_iterations, dependent_launch,
+    descriptor_blocks, descriptor_objects, descriptor_to_copy, descriptor_to_pointer, early_loads,
+    f32_dot, late_operands, layouts, legalize, longest_first, loops, ownership, persistent,
+    pipelining, products, scaled_dot, split_k, tensor_copies, warp_groups, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -143,6 +143,8 @@ enum Condition {
     TensorCopies,
     /// Blocks may compute several programs.
     Persistent,
+    /// Launches may overlap.
+    DependentLaunch,
     /// Halves of blocks may take turns.
     PingPong,
 }
@@ -157,6 +159,7 @@ impl Condition {
             Self::VerifiesLayouts => options.verify_layouts,
             Self::TensorCopies => options.tensor_copies != TensorCopies::Off,
             Self::Persistent => options.persistent != Persistent::Off,
+            Self::DependentLaunch => options.dependent_launch,
             Self::PingPong => options.block_pingpong != PingPong::Off,
         }
     }
@@ -170,6 +173,7 @@ impl Condition {
             Self::VerifiesLayouts => "`verify_layouts`".to_owned(),
             Self::TensorCopies => "`tensor_copies`".to_owned(),
             Self::Persistent => "`persistent`".to_owned(),
+            Self::DependentLaunch => "`dependent_launch`".to_owned(),
             Self::PingPong => "`block_pingpong`".to_owned(),
         }
     }
@@ -524,6 +528,16 @@ const STEPS: &[Step] = {
             Work::Pass(&global_scratch::ALLOCATE),
         )
         .ensures(&[P::GlobalScratchPlaced]),
+        // No later step accesses global memory.
+        Step::new(
+            Memory,
+            "shared memory",
+            Work::Pass(&dependent_launch::REWRITE),
+        )
+        .when(&[
+            Condition::Has(Feature::DependentLaunch),
+            Condition::DependentLaunch,
+        ]),
         // Allocation and barriers read the structure of loops and conditions, so this comes last.
         Step::new(
             Memory,

@@ -79,6 +79,13 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| shown(options.conversion_plan),
     },
     Setting {
+        name: "dependent_launch",
+        help: "let the kernel wait for the one before it itself, so that its launch may overlap with that (NVIDIA); false by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.dependent_launch),
+        get: |options| options.dependent_launch.to_string(),
+    },
+    Setting {
         name: "enable_fp_fusion",
         help: "fuse a multiplication and an addition into one rounding; true by default",
         expected: "true or false",
@@ -457,6 +464,7 @@ mod tests {
             gather_plan: _,
             tensor_copies: _,
             persistent: _,
+            dependent_launch: _,
             block_pingpong: _,
             budget:
                 Budget {
@@ -467,7 +475,7 @@ mod tests {
                 },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 32);
+        assert_eq!(SETTINGS.len(), 33);
     }
 
     #[test]

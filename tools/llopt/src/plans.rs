@@ -25,6 +25,11 @@ pub struct Plans {
     #[arg(long, value_name = "WHETHER", default_value = "off")]
     persistent: Persistent,
 
+    /// Let the kernel wait for the one before it itself, so that its launch may overlap with that, where the GPU has
+    /// such launches (the metadata say so)
+    #[arg(long)]
+    dependent_launch: bool,
+
     /// Whether the halves of a block take turns in loops of products, one multiplying while the other accesses memory
     /// (AMD): off, auto (where the model predicts a gain) or on (wherever possible)
     #[arg(long, value_name = "WHETHER", default_value = "auto")]
@@ -38,6 +43,7 @@ impl Plans {
         options.gather_plan = self.gather_plan;
         options.tensor_copies = self.tensor_copies;
         options.persistent = self.persistent;
+        options.dependent_launch = self.dependent_launch;
         options.block_pingpong = self.block_pingpong;
     }
 }

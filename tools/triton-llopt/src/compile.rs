@@ -76,7 +76,7 @@ impl Compiled {
     source, name, target, forms, *, num_warps=None, num_stages=None, num_ctas=None,
     split_k=1, enable_fp_fusion=true, maxnreg=None, line_info=true, libdevice=None, ocml=None,
     libraries=Vec::new(), enable_reflect_ftz=true, allow_flush_denorm=false, waves_per_eu=0,
-    keep_print_calls=false, tensor_copies=None, persistent=None,
+    keep_print_calls=false, tensor_copies=None, persistent=None, dependent_launch=false,
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -104,6 +104,7 @@ pub(crate) fn compile(
     keep_print_calls: bool,
     tensor_copies: Option<&str>,
     persistent: Option<&str>,
+    dependent_launch: bool,
 ) -> PyResult<Compiled> {
     let target = Target::parse(target)
         .map_err(|error| failure::raise(py, "UnknownTargetError", (error.to_string(),)))?;
@@ -131,6 +132,7 @@ pub(crate) fn compile(
     options.flush_denormals = allow_flush_denorm;
     options.waves_per_eu = waves_per_eu;
     options.keep_print_calls = keep_print_calls;
+    options.dependent_launch = dependent_launch;
     for (name, value) in [("tensor_copies", tensor_copies), ("persistent", persistent)] {
         let Some(value) = value else { continue };
         options

@@ -75,6 +75,8 @@ pub struct Metadata {
     pub program_extents: bool,
     /// Whether each block of large grids should compute several programs.
     pub persistent_proposal: bool,
+    /// Whether the kernel waits for the one before it, so that its launch may overlap with that.
+    pub dependent_launch: bool,
 }
 
 /// A lowered module.
@@ -179,6 +181,7 @@ pub fn lower<'ctx>(
         argument_tensors: descriptors.of_arguments,
         program_extents: root.attr(module::PROGRAM_EXTENTS).is_some(),
         persistent_proposal: root.attr(module::PERSISTENT_PROPOSAL).is_some(),
+        dependent_launch: root.attr(module::DEPENDENT_LAUNCH).is_some(),
     };
     Ok(LoweredModule {
         module: e.module,

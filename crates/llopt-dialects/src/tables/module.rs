@@ -22,6 +22,8 @@ pub const CLUSTER_SPLIT: &str = "ttg.cluster-split";
 pub const PROGRAM_EXTENTS: &str = "ttg.program-extents";
 /// The attribute of a kernel whose blocks should compute several programs each if it is launched with many.
 pub const PERSISTENT_PROPOSAL: &str = "ttg.persistent-proposal";
+/// The attribute of a kernel that waits for the one before it, so that its launch may overlap with that.
+pub const DEPENDENT_LAUNCH: &str = "ttg.dependent-launch";
 /// The attribute of a `tt.get_program_id` whose programs are numbered from the last block to the first.
 pub const REVERSED: &str = "ttg.reversed";
 /// The attribute with the target, e.g. `cuda:90`.

@@ -19,7 +19,7 @@ use llopt_plan::element::{Element, Float8};
 use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::{Feature, Target};
 
-use crate::llvm::emitter::{Emitter, V};
+use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::targets::hooks::{
     Access, AssemblyRules, AsyncCopy, Atomic, BulkHooks, GridDependency, Hooks, Launch, Math,
     MatrixAccess, MatrixHooks, PartitionHooks, Rounding, SourcePlace, Update, WarpGroupHooks,
@@ -133,12 +133,13 @@ impl Hooks for Nvptx {
         has_it.then(|| shared::combine_warp(e, combination, word))
     }
 
+    /// As assembly, which no access to memory passes: LLVM's intrinsics of the same name access none.
     fn grid_dependency(&self, e: &Emitter<'_>, step: GridDependency) {
-        let intrinsic = match step {
-            GridDependency::Wait => "llvm.nvvm.griddepcontrol.wait",
-            GridDependency::LaunchDependents => "llvm.nvvm.griddepcontrol.launch.dependents",
+        let text = match step {
+            GridDependency::Wait => "griddepcontrol.wait;",
+            GridDependency::LaunchDependents => "griddepcontrol.launch_dependents;",
         };
-        e.intrinsic_call(intrinsic, &[], &[]);
+        e.inline_asm(text, "~{memory}", &[], &[], AsmEffect::Anything);
     }
 
     fn block_scope(&self) -> &'static str {
