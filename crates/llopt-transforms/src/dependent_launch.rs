@@ -12,7 +12,7 @@
 //! ```text
 //!   barriers are initialised                    barriers are initialised
 //!   load ...                                    tt.grid_dependency_wait
-//!                                               tt.grid_dependency_launch_dependents
+//!                                               tt.grid_dependency_launch_dependents {ttg.few-blocks}
 //!                                               load ...
 //! ```
 //!
@@ -28,17 +28,19 @@
 //!
 //! # When it is worth it
 //!
-//! Blocks that wait have room on a multiprocessor that no block of the running grid needs, as all of these have started. But
-//! where several blocks fit on a multiprocessor, those that start early go to where there is room just then, and a
-//! grid of a few blocks for each multiprocessor may stay uneven. How many blocks there are only the launch knows, so it is
-//! the launcher that decides; the instructions cost nothing otherwise.
+//! Once all blocks have ended, the next launch starts in any case, and only waits for their memory. That costs no kernel time. To
+//! let it start earlier is an instruction of each block, of which those of the last wave matter; and where several blocks
+//! fit on a multiprocessor, the next ones go to where there is room just then, so that a grid of a few for each
+//! multiprocessor stays uneven. Both are harmless where each block has a multiprocessor for itself: so only grids of no more
+//! blocks than multiprocessors, among them those whose blocks compute several programs, let the next launch start while they
+//! run ([`FEW_BLOCKS`]).
 //!
 //! Kernels that control their dependences themselves stay as they are.
 
 use llopt_dialects::llvm::AssumeOp;
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
-use llopt_dialects::tables::module::DEPENDENT_LAUNCH;
+use llopt_dialects::tables::module::{DEPENDENT_LAUNCH, FEW_BLOCKS};
 use llopt_dialects::tt::{
     ElementwiseInlineAsmOp, GridDependencyLaunchDependentsOp, GridDependencyWaitOp,
 };
@@ -98,7 +100,8 @@ fn wait_in<'c: 'a, 'a>(block: BlockRef<'c, 'a>) {
     if branches.is_empty() {
         block.insert_operation_before(first, GridDependencyWaitOp::build(first.loc()));
         let next = GridDependencyLaunchDependentsOp::build(first.loc());
-        block.insert_operation_before(first, next);
+        let next = block.insert_operation_before(first, next);
+        next.set_attr(FEW_BLOCKS, attr::unit(next.ctx()));
     }
     branches.into_iter().for_each(wait_in);
 }

@@ -409,6 +409,32 @@ class Programs(Switched):
             triton_llopt.enable("ttir", persistent="some")
 
 
+class DependentLaunches(Switched):
+    """Kernels wait for the ones before them, so that their launches may begin early."""
+
+    def test_kernels_wait(self):
+        triton_llopt.enable("ttir")
+        kernel = compiled()
+        self.assertIn("griddepcontrol.wait;", kernel.asm["ptx"])
+        self.assertTrue(kernel.metadata.launch_pdl)
+        triton_llopt.enable("ttir", dependent_launch=False)
+        kernel = compiled()
+        self.assertNotIn("griddepcontrol", kernel.asm["ptx"])
+        self.assertFalse(kernel.metadata.launch_pdl)
+
+    def test_what_the_author_asks_for_stays(self):
+        triton_llopt.enable("ttir", dependent_launch=False)
+        self.assertTrue(compiled(launch_pdl=True).metadata.launch_pdl)
+
+    def test_without_such_launches_nothing_waits(self):
+        triton_llopt.enable("ttir")
+        self.assertFalse(getattr(compiled(HIP).metadata, "launch_pdl", False))
+
+    def test_choices_are_checked(self):
+        with self.assertRaisesRegex(ValueError, "dependent_launch is False or True"):
+            triton_llopt.enable("ttir", dependent_launch="some")
+
+
 class Splitting(Switched):
     """Blocks of a cluster share the loop of a product: as many as are asked for, or as a launch chooses."""
 

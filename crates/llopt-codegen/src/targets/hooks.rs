@@ -373,7 +373,10 @@ pub enum GridDependency {
     /// Waits for the kernel before.
     Wait,
     /// Lets the kernel after start.
-    LaunchDependents,
+    LaunchDependents {
+        /// Only in a grid of no more blocks than multiprocessors.
+        few_blocks: bool,
+    },
 }
 
 /// The lexical rules of the vendor's assembler.

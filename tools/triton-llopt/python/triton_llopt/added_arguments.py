@@ -11,13 +11,12 @@ A kernel with ``program_extents`` in its metadata computes several programs in e
 blocks as the GPU runs at a time, and the extents of the grid that the program asks for are its last arguments.
 """
 
+import ctypes
 import math
 
 from triton.backends.nvidia import driver as _nvidia
 from triton.runtime import _allocation
 from triton.runtime import driver as _driver
-
-from triton_llopt import dependent_launch, occupancy
 
 # What the hardware requires of addresses and of strides in bytes, and the bound of the latter (CUDA driver API,
 # cuTensorMapEncodeTiled).
@@ -163,8 +162,6 @@ class _Source:
     def __init__(self, source, tensors, extents):
         self.fn = getattr(source, "fn", None)
         self.constants = getattr(source, "constants", {})
-        # The types of the parameters that the kernel's source has.
-        self.of_source = list(source.signature.values())
         added = {f"llopt_tensor_{number}": "nvTmaDesc" for number in range(tensors)}
         added |= {f"llopt_programs_{axis}": "i32" for axis in "xyz"[:extents]}
         self.signature = {**source.signature, **added}
@@ -172,6 +169,22 @@ class _Source:
 
 # The most programs of a kernel whose blocks compute several.
 _PROGRAMS = 1 << 30
+
+
+def _resident(function, metadata):
+    """The blocks of a kernel that the GPU runs at a time."""
+    number = ctypes.c_int()
+    device = _driver.active.get_current_device()
+    properties = _driver.active.utils.get_device_properties(device)
+    status = ctypes.CDLL("libcuda.so.1").cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        ctypes.byref(number),
+        ctypes.c_void_p(function),
+        ctypes.c_int(metadata.num_warps * metadata.warp_size),
+        ctypes.c_size_t(metadata.shared),
+    )
+    if status != 0:
+        raise RuntimeError(f"the driver does not say how many blocks of '{metadata.name}' are resident: error {status}")
+    return max(number.value, 1) * properties["multiprocessor_count"]
 
 
 def _with_extents(launch, metadata):
@@ -183,7 +196,7 @@ def _with_extents(launch, metadata):
         if programs > _PROGRAMS:
             raise RuntimeError(f"a grid of {programs} programs; with persistent=True at most {_PROGRAMS} are possible")
         if function not in resident:
-            resident[function] = occupancy.resident(function, metadata)
+            resident[function] = _resident(function, metadata)
         return launch(min(programs, resident[function]), 1, 1, stream, function, *rest, x, y, z)
 
     return launch_resident
@@ -213,16 +226,14 @@ def _wrap_launcher():
     def initialise_with_descriptors(self, source, metadata):
         tensors = getattr(metadata, "argument_tensors", None) or []
         extents = 3 if getattr(metadata, "program_extents", False) else 0
-        if tensors or extents:
-            source = _Source(source, len(tensors), extents)
-        initialise(self, source, metadata)
-        # The blocks that are started decide.
-        self.launch = dependent_launch.launcher(self.launch, metadata)
+        if not tensors and not extents:
+            return initialise(self, source, metadata)
+        initialise(self, _Source(source, len(tensors), extents), metadata)
         # The extents come after the descriptors.
         if extents:
             self.launch = _with_extents(self.launch, metadata)
         if tensors:
-            self.launch = _with_descriptors(self.launch, ArgumentTensors(source.of_source, tensors))
+            self.launch = _with_descriptors(self.launch, ArgumentTensors(source.signature.values(), tensors))
 
     _nvidia.CudaLauncher.__init__ = initialise_with_descriptors
 

@@ -32,7 +32,7 @@ from triton.backends.compiler import Language
 from triton.backends.nvidia import compiler as _nvidia
 from triton.runtime import jit as _jit
 
-from triton_llopt import _llopt, added_arguments, dependent_launch, persistent, splitting, variants
+from triton_llopt import _llopt, added_arguments, persistent, splitting, variants
 from triton_llopt.errors import FallbackWarning, LloptError, UnsupportedError
 
 # The information for launchers that only the compiler of the code has. Everything else in
@@ -155,7 +155,7 @@ class _Stages:
             copies = self.configuration.tensor_copies
             keywords["tensor_copies"] = "off" if copies == "auto" else copies
             keywords["persistent"] = persistent.OPTIONS[self.configuration.persistent]
-            keywords["dependent_launch"] = bool(self.configuration.dependent_launch)
+            keywords["dependent_launch"] = self.configuration.dependent_launch
         text = str(source)
         try:
             compiled = self.compiler()(
@@ -192,9 +192,8 @@ class _Stages:
             metadata["argument_tensors"] = found.get("argument_tensors", [])
             metadata["program_extents"] = found.get("program_extents", False)
             metadata[persistent.PROPOSAL] = found.get(persistent.PROPOSAL, False)
-            if found["launch_pdl"]:
-                overlaps = dependent_launch.OVERLAPS[self.configuration.dependent_launch]
-                metadata[dependent_launch.OVERLAP] = overlaps
+            # The author of a kernel that waits for others itself asks for such launches.
+            metadata["launch_pdl"] = metadata.get("launch_pdl", False) or found["launch_pdl"]
         if found.get(splitting.PROPOSAL):
             metadata[splitting.PROPOSAL] = found[splitting.PROPOSAL]
         self.texts = {form: compiled.text(form) for form in forms}

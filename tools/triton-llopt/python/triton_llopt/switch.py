@@ -12,7 +12,6 @@ SANITIZE = ("error", "warn", "off")
 SPLITS = (1, 2, 4, 8, "auto")
 TENSOR_COPIES = ("auto", "off", "kernel", "launcher")
 PERSISTENT = (False, True, "auto")
-DEPENDENT_LAUNCH = (False, True, "auto")
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,8 @@ class Configuration:
     tensor_copies: str = "off"
     # Whether blocks compute several programs each where that is faster: never, always, or where launches are large.
     persistent: bool | str = False
-    # Whether launches overlap with the ones before them: never, always, or where blocks stay even.
-    dependent_launch: bool | str = False
+    # Whether kernels wait themselves for the ones before them, so that launches overlap.
+    dependent_launch: bool = False
     # Whether a launch may choose loads instead.
     chooses_copies: bool = False
     # Whether each compilation has its own process; the result is the same.
@@ -97,8 +96,8 @@ def enable(
     ``persistent="auto"``, the default; with ``True`` it applies to all launches, with ``False`` to none.
 
     From TTIR, launches begin while the ones before them end, where the GPU has programmatic dependent launches: kernels
-    wait themselves for the memory of those before them. With ``dependent_launch="auto"``, the default, a launch does where its
-    blocks are as even on the multiprocessors as otherwise; with ``True`` all do, with ``False`` none.
+    wait themselves for the memory of those before them. ``dependent_launch=False`` restores the order of the stream for
+    whole launches.
 
     Kernels that were compiled before are compiled again at their next launch; :func:`disable` restores Triton's.
     Triton's cache on disk keeps both apart.
@@ -126,7 +125,7 @@ def enable(
     if persistent is None:
         persistent = "auto" if chosen == "ttir" else False
     if dependent_launch is None:
-        dependent_launch = "auto" if chosen == "ttir" else False
+        dependent_launch = chosen == "ttir"
     if split_k not in SPLITS:
         raise ValueError(f"split_k is {', '.join(map(str, SPLITS))}, not '{split_k}'")
     if split_k != 1 and chosen != "ttir":
@@ -135,8 +134,8 @@ def enable(
         raise ValueError(f"tensor_copies is one of {', '.join(TENSOR_COPIES)}, not '{tensor_copies}'")
     if persistent not in PERSISTENT:
         raise ValueError(f"persistent is one of {', '.join(map(str, PERSISTENT))}, not '{persistent}'")
-    if dependent_launch not in DEPENDENT_LAUNCH:
-        raise ValueError(f"dependent_launch is one of {', '.join(map(str, DEPENDENT_LAUNCH))}, not '{dependent_launch}'")
+    if dependent_launch not in (False, True):
+        raise ValueError(f"dependent_launch is False or True, not '{dependent_launch}'")
     from triton_llopt import routing
 
     simulated = routing.configuration is not None and routing.configuration.simulated
@@ -211,7 +210,7 @@ def obey_environment():
     ``TRITON_LLOPT_NUM_STAGES=auto`` with the number of stages chosen, ``TRITON_LLOPT_TENSOR_COPIES=off`` (or
     ``launcher``, ``kernel``) without tensor copies for loads of tiles, ``TRITON_LLOPT_SPLIT_K=1`` (or 2, 4, 8) with
     that number of blocks for each loop, ``TRITON_LLOPT_PERSISTENT=0`` (or 1) with one program for each block (or several),
-    ``TRITON_LLOPT_DEPENDENT_LAUNCH=0`` (or 1) with launches that overlap with none before them (or all).
+    ``TRITON_LLOPT_DEPENDENT_LAUNCH=0`` (or 1) without (or with) launches that begin while the ones before them end.
     """
     source = os.environ.get("TRITON_LLOPT", "")
     if source in ("", "0"):
@@ -224,7 +223,7 @@ def obey_environment():
         asked = lambda name: os.environ.get(f"TRITON_LLOPT_{name}", "0") not in ("", "0")  # noqa: E731
         given = lambda name: os.environ.get(f"TRITON_LLOPT_{name}") or None  # noqa: E731
         split_k = given("SPLIT_K")
-        choices = {None: None, "auto": "auto", "0": False}
+        programs = {None: None, "auto": "auto", "0": False}
         enable(
             source,
             fallback=asked("FALLBACK"),
@@ -233,6 +232,6 @@ def obey_environment():
             num_stages=given("NUM_STAGES"),
             tensor_copies=given("TENSOR_COPIES"),
             split_k=int(split_k) if split_k and split_k.isdecimal() else split_k,
-            persistent=choices.get(given("PERSISTENT"), True),
-            dependent_launch=choices.get(given("DEPENDENT_LAUNCH"), True),
+            persistent=programs.get(given("PERSISTENT"), True),
+            dependent_launch=asked("DEPENDENT_LAUNCH") if given("DEPENDENT_LAUNCH") else None,
         )

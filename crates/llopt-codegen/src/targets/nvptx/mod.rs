@@ -135,11 +135,18 @@ impl Hooks for Nvptx {
 
     /// As assembly, which no access to memory passes: LLVM's intrinsics of the same name access none.
     fn grid_dependency(&self, e: &Emitter<'_>, step: GridDependency) {
-        let text = match step {
-            GridDependency::Wait => "griddepcontrol.wait;",
-            GridDependency::LaunchDependents => "griddepcontrol.launch_dependents;",
+        const LAUNCH: &str = "griddepcontrol.launch_dependents;";
+        let (text, constraints, arguments) = match step {
+            GridDependency::Wait => ("griddepcontrol.wait;".to_owned(), "~{memory}", vec![]),
+            GridDependency::LaunchDependents { few_blocks: false } => {
+                (LAUNCH.to_owned(), "~{memory}", vec![])
+            }
+            GridDependency::LaunchDependents { few_blocks: true } => {
+                let few = kernel::has_few_blocks(e);
+                (format!("@$0 {LAUNCH}"), "b,~{memory}", vec![few])
+            }
         };
-        e.inline_asm(text, "~{memory}", &[], &[], AsmEffect::Anything);
+        e.inline_asm(&text, constraints, &[], &arguments, AsmEffect::Anything);
     }
 
     fn block_scope(&self) -> &'static str {
