@@ -173,6 +173,7 @@ impl Kernel<'_> {
         let grid = [programs * self.metadata.num_ctas, y, z];
         let mut launch = Launch::new(grid, threads, arguments);
         launch.dynamic_shared = self.metadata.shared.into();
+        launch.overlaps = self.metadata.launch_pdl;
         let options = llopt_sim::Options {
             threads: Some(1),
             ..llopt_sim::Options::default()

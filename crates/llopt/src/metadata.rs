@@ -117,6 +117,7 @@ impl Metadata {
         arguments.extend([Argument::Null, Argument::Null]);
         let mut launch = Launch::new(grid, self.num_warps * self.warp_size, arguments);
         launch.dynamic_shared = self.shared.into();
+        launch.overlaps = self.launch_pdl;
         launch
     }
 

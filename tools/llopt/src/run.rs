@@ -186,6 +186,8 @@ struct Kernel {
     argument_tensors: Vec<ArgumentDescriptor>,
     /// Whether each block computes several programs.
     program_extents: bool,
+    /// Whether its launch may overlap with the kernel before.
+    overlaps: bool,
 }
 
 /// Runs according to the arguments.
@@ -296,6 +298,7 @@ fn launch(
         .context("the grid has more blocks than there are numbers for them")?;
     let mut launch = Launch::new(grid, threads, values);
     launch.dynamic_shared = arguments.shared.unwrap_or(kernel.shared).into();
+    launch.overlaps = kernel.overlaps;
     Ok(launch)
 }
 
@@ -676,6 +679,7 @@ fn as_it_is(arguments: &Arguments, ir: Vec<u8>) -> Result<Kernel> {
         tensor_descriptors: Vec::new(),
         argument_tensors: Vec::new(),
         program_extents: false,
+        overlaps: false,
     })
 }
 
@@ -709,6 +713,7 @@ fn compile(
             tensor_descriptors: compilation.metadata.tensordesc_meta,
             argument_tensors: compilation.metadata.argument_tensors,
             program_extents: compilation.metadata.program_extents,
+            overlaps: compilation.metadata.launch_pdl,
             ir: compilation.artifact.into_bytes(),
         }),
         Err(error) => Err(crate::kernel::report(error, &source)),

@@ -108,8 +108,10 @@ impl Kernel {
     }
 
     /// Runs `grid` blocks of `threads` threads. Pointers among the arguments point into `memory`, pairs of an address
-    /// and contents. The interpreter lock is released meanwhile.
-    #[pyo3(signature = (grid, threads, dynamic_shared, arguments, memory, *, sanitize=true, instruction_limit=None))]
+    /// and contents. With
+    /// `overlaps` a block may not access `memory` before it has waited for the kernel before. The interpreter lock is
+    /// released meanwhile.
+    #[pyo3(signature = (grid, threads, dynamic_shared, arguments, memory, *, sanitize=true, overlaps=false, instruction_limit=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn launch(
         &self,
@@ -120,6 +122,7 @@ impl Kernel {
         arguments: Vec<Given>,
         memory: Vec<(u64, Vec<u8>)>,
         sanitize: bool,
+        overlaps: bool,
         instruction_limit: Option<u64>,
     ) -> PyResult<Outcome> {
         let arguments = arguments
@@ -128,6 +131,7 @@ impl Kernel {
             .collect::<PyResult<_>>()?;
         let mut launch = Launch::new(grid, threads, arguments);
         launch.dynamic_shared = dynamic_shared;
+        launch.overlaps = overlaps;
         launch.mapped = memory
             .into_iter()
             .map(|(address, contents)| Mapping { address, contents })

@@ -105,6 +105,8 @@ pub(crate) struct Block<'a, const W: usize> {
     pub(crate) grid: &'a Grid,
     pub(crate) id: [u32; 3],
     pub(crate) shared: Vec<u8>,
+    /// Whether it has waited for the kernel before.
+    pub(crate) has_waited: bool,
     pub(crate) shadow: Option<Shadow>,
     /// The sanitizer's view of global memory.
     pub(crate) watch: Option<Watch>,
@@ -186,6 +188,7 @@ impl<'a, const W: usize> Block<'a, W> {
             grid,
             id,
             shared: vec![0; shared_bytes],
+            has_waited: !grid.overlaps,
             shadow: grid.sanitize.then(|| Shadow::new(shared_bytes)),
             watch: grid.sanitize.then(Watch::new),
             clocks: match grid.fences_order {

@@ -654,6 +654,8 @@ pub(crate) enum Op {
     Call(Box<Call>),
     /// Memory ordering.
     Fence(Fence, SiteId),
+    /// Waits for the kernel before, which the launch overlaps with.
+    GridWait(SiteId),
     /// Costs an instruction and does nothing (waits on counters, hints).
     Nothing,
     /// Stops the kernel with a finding.

@@ -347,6 +347,7 @@ impl<const W: usize> Block<'_, W> {
                 return Ok(Flow::Called);
             }
             Op::Fence(fence, _) => self.clocks.order(warp.index, *fence),
+            Op::GridWait(_) => self.has_waited = true,
             Op::Nothing | Op::Guard { .. } => {}
             Op::Trap(site) => {
                 let place = &self.program.sites[*site as usize];

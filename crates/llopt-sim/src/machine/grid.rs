@@ -12,6 +12,8 @@ pub(crate) struct Grid {
     /// Static and dynamic shared memory.
     pub(crate) shared_bytes: u64,
     pub(crate) sanitize: bool,
+    /// Whether it may start before the kernel before it has ended.
+    pub(crate) overlaps: bool,
     /// Whether the program order also orders the lanes of a warp.
     pub(crate) lockstep: bool,
     /// Whether barriers order memory only together with fences.

@@ -125,6 +125,9 @@ pub struct Launch {
     pub arguments: Vec<Argument>,
     /// Memory behind [addresses](Argument::Address), and behind pointers stored in memory.
     pub mapped: Vec<Mapping>,
+    /// Whether it may start before the kernel before it has ended (NVIDIA's programmatic dependent launch): then a block
+    /// may not access global memory before it has waited for that.
+    pub overlaps: bool,
 }
 
 impl Launch {
@@ -137,6 +140,7 @@ impl Launch {
             dynamic_shared: 0,
             arguments,
             mapped: Vec::new(),
+            overlaps: false,
         }
     }
 }
@@ -245,6 +249,7 @@ pub(crate) fn run(
         arguments,
         shared_bytes: program.shared_dynamic.max(program.shared_static) + launch.dynamic_shared,
         sanitize: options.sanitize,
+        overlaps: launch.overlaps,
         lockstep: target.vendor() == Vendor::Amdgpu,
         fences_order: target.vendor() == Vendor::Amdgpu,
         instruction_limit: options.instruction_limit,

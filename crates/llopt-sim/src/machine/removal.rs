@@ -121,6 +121,7 @@ fn synchronizing(op: &Op) -> Option<(&'static str, SiteId, bool)> {
             Barrier::Sync { .. } | Barrier::Registers { .. } => return None,
         },
         Op::Fence(_, site) => ("a fence", *site),
+        Op::GridWait(site) => ("a wait for the kernel before", *site),
         Op::Collective(meeting) if matches!(meeting.what, Collective::Meet) => {
             ("a barrier of the warp", meeting.site)
         }

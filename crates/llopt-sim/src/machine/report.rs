@@ -122,6 +122,8 @@ pub enum FindingKind {
     RegisterRequest,
     /// A store to constant memory.
     ConstantWrite,
+    /// An access to global memory before the wait for the kernel before, which the launch overlaps with.
+    EarlyAccess,
 }
 
 /// A finding of the sanitizer. Repetitions at the same instruction are counted, not listed.

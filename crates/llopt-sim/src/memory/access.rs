@@ -13,7 +13,7 @@ use crate::machine::row::{Real, RealOp, mask as low_bits, sext};
 use crate::machine::warp::{Row, Warp, lanes};
 use crate::memory::banks::{self, Grouping};
 use crate::memory::global::{
-    LOCAL_WINDOW, SHARED_WINDOW, SHORT_CONSTANTS, read_bytes, region_base, write_bytes,
+    Fault, LOCAL_WINDOW, SHARED_WINDOW, SHORT_CONSTANTS, read_bytes, region_base, write_bytes,
 };
 use crate::memory::shadow::{Kind, Stamp};
 
@@ -145,6 +145,14 @@ impl<const W: usize> Block<'_, W> {
         }
     }
 
+    /// Whether the bytes of global memory may be accessed now.
+    pub(crate) fn check_global(&self, address: u64, bytes: u32, store: bool) -> Result<(), Fault> {
+        match self.has_waited {
+            true => self.global.check(address, bytes, store),
+            false => Err(Fault::Early),
+        }
+    }
+
     fn global_access(
         &mut self,
         warp: &mut Warp<W>,
@@ -156,10 +164,7 @@ impl<const W: usize> Block<'_, W> {
         self.check_alignment(warp.index, addresses, mask, access.align, access.site);
         let mut allowed = mask;
         for lane in lanes(mask) {
-            if let Err(fault) = self
-                .global
-                .check(addresses[lane], access.bytes, access.store)
-            {
+            if let Err(fault) = self.check_global(addresses[lane], access.bytes, access.store) {
                 allowed &= !(1 << lane);
                 self.fault(
                     warp.index,
@@ -536,7 +541,7 @@ impl<const W: usize> Block<'_, W> {
             } else {
                 let mut allowed = mask;
                 for lane in lanes(mask) {
-                    if let Err(fault) = self.global.check(row[lane], bytes, true) {
+                    if let Err(fault) = self.check_global(row[lane], bytes, true) {
                         allowed &= !(1 << lane);
                         self.fault(warp.index, lane, row[lane], bytes, true, fault, atomic.site);
                     }

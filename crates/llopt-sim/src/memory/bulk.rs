@@ -435,7 +435,7 @@ impl<const W: usize> Block<'_, W> {
         let Some(global) = piece.global else {
             return true;
         };
-        match self.global.check(global, piece.bytes, !store) {
+        match self.check_global(global, piece.bytes, !store) {
             Ok(()) => true,
             Err(fault) => {
                 self.fault(warp, lane, global, piece.bytes, !store, fault, site);

@@ -62,6 +62,8 @@ pub(crate) enum Fault {
     OutOfBounds(Option<(u64, u64)>),
     /// A store to constant memory.
     ReadOnly,
+    /// An access before the kernel before, whose memory it may be, has ended.
+    Early,
 }
 
 impl GlobalMemory {

@@ -452,7 +452,7 @@ impl<const W: usize> Block<'_, W> {
             }
             let mut bytes = vec![0; size as usize];
             if length > 0 {
-                match self.global.check(sources[lane], length, false) {
+                match self.check_global(sources[lane], length, false) {
                     Ok(()) => {
                         for (i, byte) in bytes[..length as usize].iter_mut().enumerate() {
                             *byte = self.global.read(sources[lane] + i as u64, 1) as u8;

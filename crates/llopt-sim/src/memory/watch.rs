@@ -57,6 +57,11 @@ impl<const W: usize> Block<'_, W> {
                     || "a store to constant memory".to_owned(),
                 );
             }
+            Fault::Early => {
+                self.find(FindingKind::EarlyAccess, warp, lane, address, site, || {
+                    format!("a {verb} of global memory before the wait for the kernel before")
+                });
+            }
         }
     }
 

@@ -250,6 +250,12 @@ impl<'t> Emitter<'t> {
         self.push(Op::Async(Box::new(what), site));
     }
 
+    /// A wait for the kernel before.
+    pub(crate) fn grid_wait(&mut self) {
+        let site = self.site();
+        self.push(Op::GridWait(site));
+    }
+
     /// A fence.
     pub(crate) fn fence(&mut self, fence: Fence) {
         let site = self.site();

@@ -35,6 +35,7 @@ fn read_by(op: &Op) -> Vec<Slot> {
         | Op::Barrier(..)
         | Op::Alloca { .. }
         | Op::Fence(..)
+        | Op::GridWait(_)
         | Op::Nothing
         | Op::Trap(_)
         | Op::Print(_)

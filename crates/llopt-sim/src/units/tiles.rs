@@ -127,7 +127,7 @@ impl<const W: usize> Block<'_, W> {
         } else {
             self.count_global(&addresses, mask, load.bytes, load.bytes, false, load.site);
             for lane in lanes(mask) {
-                if let Err(fault) = self.global.check(addresses[lane], load.bytes, false) {
+                if let Err(fault) = self.check_global(addresses[lane], load.bytes, false) {
                     self.fault(
                         warp.index,
                         lane,

@@ -1,6 +1,6 @@
 //! Launching: arguments, grids, determinism, errors.
 
-use llopt_sim::{Argument, Error, Launch, LaunchError, Machine, Options};
+use llopt_sim::{Argument, Error, FindingKind, Launch, LaunchError, Machine, Options};
 
 use crate::harness::{data_layout, lanewise, machine, numbers, target, words};
 
@@ -252,4 +252,34 @@ fn prints_come_back() {
         vec![Argument::Buffer(vec![0; 8]), Argument::Buffer(vec![0; 8])],
     );
     assert_eq!(report.output, ["i=0 d=2.5", "i=1 d=2.5"]);
+}
+
+#[test]
+fn a_launch_that_overlaps_waits_for_the_kernel_before() {
+    const STORE: &str = "store i32 7, ptr addrspace(1) %out";
+    const WAIT: &str = r#"call void asm sideeffect "griddepcontrol.wait;", "~{memory}"()"#;
+    for (steps, overlaps, found) in [
+        ([WAIT, STORE], true, &[][..]),
+        ([STORE, WAIT], true, &[FindingKind::EarlyAccess]),
+        ([STORE, WAIT], false, &[]),
+    ] {
+        let ir = format!(
+            "{}
+define ptx_kernel void @k(ptr addrspace(1) %out) {{
+  {}
+  {}
+  ret void
+}}",
+            data_layout("cuda:90"),
+            steps[0],
+            steps[1]
+        );
+        let mut launch = Launch::new([1, 1, 1], 32, vec![Argument::Buffer(vec![0; 4])]);
+        launch.overlaps = overlaps;
+        let report = machine("cuda:90", &ir)
+            .run(&mut launch, &Options::default())
+            .unwrap();
+        let kinds: Vec<FindingKind> = report.findings.iter().map(|one| one.kind).collect();
+        assert_eq!(kinds, found, "{:?}", report.findings);
+    }
 }

@@ -436,6 +436,7 @@ fn blocks_that_compute_several_programs_leave_what_one_for_each_leaves() -> Resu
             options.num_warps = Some(8);
             options.tensor_copies = TensorCopies::Launcher;
             options.persistent = Persistent::On;
+            options.dependent_launch = true;
         })?;
         ensure!(engine.compilation.metadata.program_extents, "one for each");
         // Two factors and the result.
@@ -493,6 +494,7 @@ fn programs_with_narrow_factors_leave_what_one_for_each_block_leaves() -> Result
             options.num_warps = Some(8);
             options.tensor_copies = TensorCopies::Launcher;
             options.persistent = Persistent::On;
+            options.dependent_launch = true;
         })?;
         ensure!(engine.compilation.metadata.program_extents, "one for each");
         // Both factors and the result: a warp of its own issues the copies.

@@ -190,6 +190,7 @@ class Launcher:
                 given.values,
                 memory,
                 sanitize=device.sanitize != "off",
+                overlaps=getattr(metadata, "dependent_launch", False),
                 instruction_limit=device.instruction_limit,
             )
         except SimulationError as error:

@@ -35,6 +35,7 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
         }
         "bar" | "barrier" => barrier(t, i, &modifiers)?,
         "membar" | "fence" => t.e.fence(Fence::default()),
+        "griddepcontrol" if modifiers[..] == ["wait"] => t.e.grid_wait(),
         "griddepcontrol" | "nanosleep" | "pmevent" => t.nothing(),
         "setmaxnreg" => {
             let (["inc" | "dec", "sync", "aligned", "u32"], [Operand::Int(count)]) =

@@ -301,8 +301,8 @@ fn barriers(e: &mut Emitter<'_>, name: &str, call: &Invocation<'_>) -> Decoded<O
                 site,
             ));
         }
-        "griddepcontrol.wait"
-        | "griddepcontrol.launch.dependents"
+        "griddepcontrol.wait" => e.grid_wait(),
+        "griddepcontrol.launch.dependents"
         | "nanosleep"
         | "pm.event.mask"
         | "discard.global.L2"
