@@ -1,4 +1,4 @@
-// Kernels that wait for the one before them where they first access global memory, and then let the next one start.
+// Kernels that wait for the one before them where they first access global memory.
 //
 // RUN: llopt %s --split-input-file --dependent-launch | FileCheck %s
 
@@ -9,7 +9,6 @@
 // CHECK-NOT: tt.grid
 // CHECK: ttng.init_barrier
 // CHECK: tt.grid_dependency_wait
-// CHECK-NEXT: tt.grid_dependency_launch_dependents {"ttg.few-blocks"}
 // CHECK-NEXT: tt.load
 // CHECK-NOT: tt.grid
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
@@ -32,7 +31,6 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK-LABEL: @returns_early
 // CHECK: arith.cmpi
 // CHECK-NEXT: tt.grid_dependency_wait
-// CHECK-NEXT: tt.grid_dependency_launch_dependents {"ttg.few-blocks"}
 // CHECK-NEXT: cf.cond_br
 tt.func public @returns_early(%p: !tt.ptr<i32>, %n: i32) {
   %x = tt.get_program_id x : i32
@@ -51,7 +49,6 @@ tt.func public @returns_early(%p: !tt.ptr<i32>, %n: i32) {
 // An op with regions that access global memory counts as one that does.
 // CHECK-LABEL: @in_a_loop
 // CHECK: tt.grid_dependency_wait
-// CHECK-NEXT: tt.grid_dependency_launch_dependents {"ttg.few-blocks"}
 // CHECK-NEXT: scf.for
 tt.func public @in_a_loop(%p: !tt.ptr<i32>, %n: i32) {
   %c0 = arith.constant 0 : i32
@@ -71,11 +68,9 @@ tt.func public @in_a_loop(%p: !tt.ptr<i32>, %n: i32) {
 // CHECK-NEXT: scf.if
 // CHECK-NEXT: arith.addi
 // CHECK-NEXT: tt.grid_dependency_wait
-// CHECK-NEXT: tt.grid_dependency_launch_dependents {"ttg.few-blocks"}
 // CHECK-NEXT: tt.store
 // CHECK: else
 // CHECK-NEXT: tt.grid_dependency_wait
-// CHECK-NEXT: tt.grid_dependency_launch_dependents {"ttg.few-blocks"}
 // CHECK-NEXT: scf.yield
 // CHECK-NOT: tt.grid
 tt.func public @chooses(%p: !tt.ptr<i32>, %n: i32, %b: i1) {
@@ -96,7 +91,6 @@ tt.func public @chooses(%p: !tt.ptr<i32>, %n: i32, %b: i1) {
 // A kernel without accesses waits at its end, since what follows it relies on the end of all kernels before it.
 // CHECK-LABEL: @nothing
 // CHECK-NEXT: tt.grid_dependency_wait
-// CHECK-NEXT: tt.grid_dependency_launch_dependents {"ttg.few-blocks"}
 // CHECK-NEXT: tt.return
 tt.func public @nothing() {
   tt.return

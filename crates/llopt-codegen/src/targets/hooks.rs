@@ -373,10 +373,7 @@ pub enum GridDependency {
     /// Waits for the kernel before.
     Wait,
     /// Lets the kernel after start.
-    LaunchDependents {
-        /// Only in a grid of no more blocks than multiprocessors.
-        few_blocks: bool,
-    },
+    LaunchDependents,
 }
 
 /// The lexical rules of the vendor's assembler.

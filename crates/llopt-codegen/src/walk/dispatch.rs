@@ -2,9 +2,7 @@
 //! compile error here until it has an emission or is listed among those without one.
 
 use inkwell::values::InstructionOpcode;
-use llopt_dialects::tables::module::FEW_BLOCKS;
 use llopt_dialects::{Op, amdg, builtin, gpu, llvm, tt, ttg, ttng, ub};
-use llopt_mlir::ir::OperationExt;
 use llopt_target::Feature;
 use melior::ir::OperationRef;
 
@@ -101,13 +99,9 @@ fn tt(lowering: &mut FunctionLowering<'_, '_>, op: tt::Op<'_, '_>) -> Lowered {
         Op::GridDependencyWait(_) => {
             grid::grid_dependency(lowering, operation, GridDependency::Wait)
         }
-        Op::GridDependencyLaunchDependents(_) => grid::grid_dependency(
-            lowering,
-            operation,
-            GridDependency::LaunchDependents {
-                few_blocks: operation.attr(FEW_BLOCKS).is_some(),
-            },
-        ),
+        Op::GridDependencyLaunchDependents(_) => {
+            grid::grid_dependency(lowering, operation, GridDependency::LaunchDependents)
+        }
         Op::Func(_)
         | Op::MakeTensorDesc(_)
         | Op::DescriptorLoad(_)

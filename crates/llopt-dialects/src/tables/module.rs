@@ -24,9 +24,6 @@ pub const PROGRAM_EXTENTS: &str = "ttg.program-extents";
 pub const PERSISTENT_PROPOSAL: &str = "ttg.persistent-proposal";
 /// The attribute of a kernel that waits for the one before it, so that its launch may overlap with that.
 pub const DEPENDENT_LAUNCH: &str = "ttg.dependent-launch";
-/// The attribute of a `tt.grid_dependency_launch_dependents` that only grids of no more blocks than multiprocessors
-/// execute.
-pub const FEW_BLOCKS: &str = "ttg.few-blocks";
 /// The attribute of a `tt.get_program_id` whose programs are numbered from the last block to the first.
 pub const REVERSED: &str = "ttg.reversed";
 /// The attribute with the target, e.g. `cuda:90`.

@@ -1,6 +1,5 @@
 //! Kernel entries, program numbers, printing and assertions on NVIDIA.
 
-use inkwell::IntPredicate;
 use inkwell::attributes::AttributeLoc;
 use inkwell::values::FunctionValue;
 use llopt_plan::element::space;
@@ -37,14 +36,6 @@ pub fn num_programs<'ctx>(e: &Emitter<'ctx>, axis: u32, blocks_per_cluster: u32)
         (true, _) => "llvm.nvvm.read.ptx.sreg.nclusterid.z",
     };
     e.intrinsic(name, &[], &[])
-}
-
-/// Whether the grid has no more blocks than the GPU has multiprocessors.
-pub fn has_few_blocks<'ctx>(e: &Emitter<'ctx>) -> V<'ctx> {
-    let [x, y, z] = [0, 1, 2].map(|axis| num_programs(e, axis, 1));
-    let blocks = e.mul(e.mul(x, y), z);
-    let multiprocessors = e.intrinsic("llvm.nvvm.read.ptx.sreg.nsmid", &[], &[]);
-    e.icmp(IntPredicate::ULE, blocks, multiprocessors)
 }
 
 /// Makes `function` an entry with a fixed block size.

@@ -135,18 +135,11 @@ impl Hooks for Nvptx {
 
     /// As assembly, which no access to memory passes: LLVM's intrinsics of the same name access none.
     fn grid_dependency(&self, e: &Emitter<'_>, step: GridDependency) {
-        const LAUNCH: &str = "griddepcontrol.launch_dependents;";
-        let (text, constraints, arguments) = match step {
-            GridDependency::Wait => ("griddepcontrol.wait;".to_owned(), "~{memory}", vec![]),
-            GridDependency::LaunchDependents { few_blocks: false } => {
-                (LAUNCH.to_owned(), "~{memory}", vec![])
-            }
-            GridDependency::LaunchDependents { few_blocks: true } => {
-                let few = kernel::has_few_blocks(e);
-                (format!("@$0 {LAUNCH}"), "b,~{memory}", vec![few])
-            }
+        let text = match step {
+            GridDependency::Wait => "griddepcontrol.wait;",
+            GridDependency::LaunchDependents => "griddepcontrol.launch_dependents;",
         };
-        e.inline_asm(&text, constraints, &[], &arguments, AsmEffect::Anything);
+        e.inline_asm(text, "~{memory}", &[], &[], AsmEffect::Anything);
     }
 
     fn block_scope(&self) -> &'static str {

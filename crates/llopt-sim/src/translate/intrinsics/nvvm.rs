@@ -94,8 +94,6 @@ pub(crate) fn special_register(e: &mut Emitter<'_>, name: &str) -> Option<Slot> 
             "total_smem_size" => Special::TotalSharedBytes,
             "cluster.ctarank" | "cluster_ctarank" => Special::ClusterRank,
             "cluster.nctarank" | "cluster_nctarank" => Special::ClusterBlocks,
-            // Each block has a processor of its own.
-            "nsmid" => return Some(e.constant(u64::from(u32::MAX))),
             "is_explicit_cluster" => return Some(e.constant(0)),
             _ => return None,
         },
