@@ -7,9 +7,10 @@
 //! only be read in the order in which copies fill it, where a conversion would bring elements into the order of the
 //! reader before it stores them.
 //!
-//! Without such copies what is loaded waits in registers, and is stored to the ring in the loop. The price is that of
-//! the store and of the read, whoever has written what a warp reads: the barrier is the loop's own. This holds for
-//! factors that are loaded as they are. A factor that is computed first is converted to its layout after that.
+//! Without such copies, or where their least width is more than what is contiguous in memory for certain, what is
+//! loaded waits in registers, and is stored to the ring in the loop. The price is that of the store and of the read,
+//! whoever has written what a warp reads: the barrier is the loop's own. This holds for factors that are loaded as they
+//! are, perhaps reshaped or transposed. A factor that is computed first is converted to its layout after that.
 
 use std::rc::Rc;
 
@@ -52,7 +53,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if !self.costs.target.has(Feature::AsyncCopy) {
             return self.stored_ahead(used, operation, [from, to]);
         }
-        let copied = self.copied(used.producer, operation, from)?;
+        let Some(copied) = self.copied(used.producer, operation, from) else {
+            return self.stored_ahead(used, operation, [from, to]);
+        };
         let (source, wanted) = (self.catalog.map(from)?, self.catalog.map(to)?);
         let memory = self.catalog.linear(wanted);
         let in_memory = self.catalog.is_in_memory(to);
@@ -91,8 +94,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         [from, to]: [LayoutId; 2],
     ) -> Option<f32> {
         let (source, wanted) = (self.catalog.map(from)?, self.catalog.map(to)?);
-        let is_factor = matches!(self.graph.nodes[used.consumer].kind, NodeKind::Factor);
-        if self.catalog.is_in_memory(to) || !is_factor {
+        if self.catalog.is_in_memory(to) || !self.becomes_factor(used.consumer) {
             return None;
         }
         let access = self.access(load)?;
@@ -122,6 +124,19 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let cost = ring.to_registers(&loaded?).map(|buffers| buffers.cost);
         self.costs.rings.borrow_mut().insert(key, cost);
         cost
+    }
+
+    /// Whether a node is a factor, or a rearrangement of elements whose result becomes nothing but factors.
+    fn becomes_factor(&self, node: usize) -> bool {
+        match &self.graph.nodes[node].kind {
+            NodeKind::Factor => true,
+            NodeKind::Op(_, Relation::Reshape | Relation::Transpose { .. }, _) => {
+                let uses = self.graph.uses.iter();
+                let mut uses = uses.filter(|used| used.producer == node).peekable();
+                uses.peek().is_some() && uses.all(|used| self.becomes_factor(used.consumer))
+            }
+            _ => false,
+        }
     }
 
     /// What copies would bring in the place of a load with this layout.
