@@ -6,10 +6,10 @@
 mod bulk;
 mod matrix;
 mod partition;
+mod warp_copies;
 pub(crate) mod warp_group;
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::InstructionValue;
 use llopt_plan::element::{Element, Float8};
 use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::Target;
@@ -17,6 +17,7 @@ use llopt_target::Target;
 pub use bulk::{BoxCopy, BulkHooks, Descriptor};
 pub use matrix::MatrixHooks;
 pub use partition::PartitionHooks;
+pub use warp_copies::{WarpCopies, WarpCopy};
 pub use warp_group::{Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, WarpGroupHooks};
 
 use crate::llvm::emitter::{Emitter, V};
@@ -231,19 +232,6 @@ pub enum CopySource<'ctx> {
         /// Bytes from the base.
         offset: V<'ctx>,
     },
-}
-
-/// An asynchronous copy of a whole warp from global to shared memory.
-#[derive(Clone, Copy, Debug)]
-pub struct WarpCopy<'ctx> {
-    /// The destination of the first lane in shared memory; the data of the other lanes follow.
-    pub to: V<'ctx>,
-    /// The source of this lane.
-    pub from: CopySource<'ctx>,
-    /// The number of bytes of each lane.
-    pub bytes: u32,
-    /// Cache hints.
-    pub caching: Caching,
 }
 
 /// One matrix instruction that moves data between registers and shared memory.
@@ -724,6 +712,11 @@ pub trait Hooks {
         None
     }
 
+    /// A number that all lanes of a warp hold, in a register of the warp where the hardware has such.
+    fn of_all_lanes<'ctx>(&self, _e: &Emitter<'ctx>, number: V<'ctx>) -> V<'ctx> {
+        number
+    }
+
     /// The instructions for warp partitions, where the vendor has them.
     fn partitions(&self) -> Option<&dyn PartitionHooks> {
         None
@@ -733,29 +726,6 @@ pub trait Hooks {
     fn buffers(&self) -> Option<&dyn BufferHooks> {
         None
     }
-}
-
-/// Copies from global to shared memory for which a warp gives one address: the data of its lanes are stored from
-/// there in their order. They complete in order, and waits count their instructions.
-pub trait WarpCopies {
-    /// A word of the first lane, in all lanes.
-    fn of_first_lane<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx>;
-
-    /// Starts a copy of as many bytes as [`Hooks::async_copy_bytes`] allows.
-    fn copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &WarpCopy<'ctx>);
-
-    /// Keeps the order of the copies before and after this point, since waits count the copies that follow.
-    fn end_group<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx>;
-
-    /// Waits until none is outstanding, unless [`WarpCopies::set_wait`] changes that.
-    fn wait<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx>;
-
-    /// Sets how many may be outstanding when a wait is over.
-    fn set_wait<'ctx>(&self, e: &Emitter<'ctx>, wait: InstructionValue<'ctx>, instructions: u32);
-
-    /// Tells LLVM that only the program's waits order the copies of the current function and its other accesses of
-    /// shared memory; LLVM would wait for all copies before each access.
-    fn keep_apart(&self, e: &Emitter<'_>);
 }
 
 /// Access to memory through buffer descriptors: a uniform base with a range, and an offset per lane.

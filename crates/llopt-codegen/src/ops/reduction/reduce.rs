@@ -92,7 +92,14 @@ pub(crate) fn reduce<'ctx>(
         )?
     };
     for (i, of) in results.iter().enumerate() {
-        let column: Vec<V<'ctx>> = distinct.iter().map(|tuple| tuple[i]).collect();
+        let mut column: Vec<V<'ctx>> = distinct.iter().map(|tuple| tuple[i]).collect();
+        if let ValueType::Scalar(_) = of {
+            let (e, hooks) = (lowering.e, lowering.hooks());
+            column = column
+                .into_iter()
+                .map(|one| hooks.of_all_lanes(e, one))
+                .collect();
+        }
         let registers = of.spread(&column);
         lowering.bind_result_at(operation, i, registers);
     }
