@@ -9,8 +9,8 @@
 //!
 //! Without such copies, or where their least width is more than what is contiguous in memory for certain, what is
 //! loaded waits in registers, and is stored to the ring in the loop. The price is that of the store and of the read,
-//! whoever has written what a warp reads: the barrier is the loop's own. This holds for factors that are loaded as they
-//! are, perhaps reshaped or transposed. A factor that is computed first is converted to its layout after that.
+//! whoever has written what a warp reads: the barrier is the loop's own. This holds for what is loaded for factors alone, and
+//! reshaped, transposed or computed with, element by element and by one op, on the way.
 
 use std::rc::Rc;
 
@@ -126,17 +126,51 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         cost
     }
 
-    /// Whether a node is a factor, or a rearrangement of elements whose result becomes nothing but factors.
+    /// Whether a node is a factor, or is computed, element by element or by a rearrangement, for nothing but factors.
     fn becomes_factor(&self, node: usize) -> bool {
-        match &self.graph.nodes[node].kind {
-            NodeKind::Factor => true,
-            NodeKind::Op(_, Relation::Reshape | Relation::Transpose { .. }, _) => {
-                let uses = self.graph.uses.iter();
-                let mut uses = uses.filter(|used| used.producer == node).peekable();
-                uses.peek().is_some() && uses.all(|used| self.becomes_factor(used.consumer))
-            }
-            _ => false,
+        let become_factors = self.become_factors.get_or_init(|| self.nodes_of_factors());
+        become_factors.get(node).copied().unwrap_or(false)
+    }
+
+    /// For each node whether it becomes nothing but factors.
+    fn nodes_of_factors(&self) -> Vec<bool> {
+        let nodes = &self.graph.nodes;
+        let mut uses: Vec<usize> = vec![0; nodes.len()];
+        let mut operands: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+        for used in &self.graph.uses {
+            uses[used.producer] += 1;
+            operands[used.consumer].push(used.producer);
         }
+        let of_each = uses.clone();
+        let mut known = vec![false; nodes.len()];
+        let factors = (0..nodes.len()).filter(|node| matches!(nodes[*node].kind, NodeKind::Factor));
+        let mut open: Vec<usize> = factors.collect();
+        while let Some(node) = open.pop() {
+            known[node] = true;
+            for &operand in &operands[node] {
+                uses[operand] -= 1;
+                let goes_on = match &nodes[operand].kind {
+                    NodeKind::Op(_, Relation::Reshape | Relation::Transpose { .. }, _) => true,
+                    // An element that is broadcast is another matter.
+                    NodeKind::Op(_, Relation::Same, _) => nodes[operand].shape == nodes[node].shape,
+                    _ => false,
+                };
+                if uses[operand] == 0 && goes_on {
+                    open.push(operand);
+                }
+            }
+        }
+        // The ring of what several ops compute with is read once, and would be counted for each of them.
+        for used in &self.graph.uses {
+            let computes = matches!(
+                nodes[used.consumer].kind,
+                NodeKind::Op(_, Relation::Same, _)
+            );
+            if computes && of_each[used.producer] > 1 {
+                known[used.consumer] = false;
+            }
+        }
+        known
     }
 
     /// What copies would bring in the place of a load with this layout.
