@@ -76,7 +76,8 @@ fn agree(encoding: &Encoding, layout: &LinearLayout) -> bool {
     };
     let mut registers = bases(&found, Dim::REGISTER);
     registers.retain(|basis| *basis != [0, 0]);
-    registers == bases(layout, Dim::REGISTER) && bases(&found, Dim::LANE) == bases(layout, Dim::LANE)
+    registers == bases(layout, Dim::REGISTER)
+        && bases(&found, Dim::LANE) == bases(layout, Dim::LANE)
 }
 
 /// The part of an instruction's result in one warp: the fragment, and in the next registers the warp's columns beyond
@@ -262,7 +263,9 @@ mod tests {
             ("cuda:80", MatrixElement::F64, MatrixElement::F64),
         ] {
             let target = Target::parse(target).unwrap();
-            let row = instructions_for(target, element, element, sum).next().unwrap();
+            let row = instructions_for(target, element, element, sum)
+                .next()
+                .unwrap();
             assert_eq!([row.m, row.n], [8, 8], "{target}");
             let Some(Encoding::NvidiaMma(mma)) =
                 of_instruction(row, target.matrix_generation(), &[2, 2])
