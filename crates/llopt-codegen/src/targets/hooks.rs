@@ -4,6 +4,7 @@
 //! asks `target.has(Feature::X)` itself.
 
 mod bulk;
+mod caching;
 mod matrix;
 mod partition;
 mod warp_copies;
@@ -15,63 +16,13 @@ use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::Target;
 
 pub use bulk::{BoxCopy, BulkHooks, Descriptor};
+pub use caching::{Cache, Caching, Eviction};
 pub use matrix::MatrixHooks;
 pub use partition::PartitionHooks;
-pub use warp_copies::{WarpCopies, WarpCopy};
+pub use warp_copies::{CopySource, WarpCopies, WarpCopy};
 pub use warp_group::{Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, WarpGroupHooks};
 
 use crate::llvm::emitter::{Emitter, V};
-
-/// The cache levels of an access (`tt.load`'s cache modifiers).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cache {
-    /// The hardware's default.
-    #[default]
-    Default,
-    /// At all levels.
-    All,
-    /// At the global level (L2), not in L1.
-    Global,
-    /// Written back at all levels.
-    WriteBack,
-    /// Streaming: likely used once.
-    Streaming,
-    /// Written through to memory.
-    WriteThrough,
-    /// Never: fetched again each time.
-    Volatile,
-}
-
-/// Which data a cache should drop first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Eviction {
-    /// No hint.
-    #[default]
-    Normal,
-    /// Drop this first.
-    First,
-    /// Keep this longest.
-    Last,
-}
-
-/// How an access treats the caches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Caching {
-    /// The cache levels.
-    pub cache: Cache,
-    /// The priority of the data in the caches.
-    pub eviction: Eviction,
-    /// Whether the access must happen exactly as written.
-    pub volatile: bool,
-}
-
-impl Caching {
-    /// Whether there are no hints.
-    #[must_use]
-    pub fn is_default(self) -> bool {
-        self == Self::default()
-    }
-}
 
 /// The words of one access: `count` contiguous integers of `bits` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,20 +169,6 @@ pub struct AsyncCopy<'ctx> {
     pub acts: Option<V<'ctx>>,
     /// Whether the data are read; otherwise zeros are written.
     pub mask: Option<V<'ctx>>,
-}
-
-/// The source of a lane for a copy of a warp.
-#[derive(Clone, Copy, Debug)]
-pub enum CopySource<'ctx> {
-    /// In global memory.
-    Pointer(V<'ctx>),
-    /// In a buffer.
-    Buffer {
-        /// The descriptor, from [`BufferHooks::descriptor`].
-        descriptor: V<'ctx>,
-        /// Bytes from the base.
-        offset: V<'ctx>,
-    },
 }
 
 /// One matrix instruction that moves data between registers and shared memory.

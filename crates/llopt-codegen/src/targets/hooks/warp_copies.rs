@@ -2,8 +2,22 @@
 
 use inkwell::values::InstructionValue;
 
-use super::{Caching, CopySource};
+use super::caching::Caching;
 use crate::llvm::emitter::{Emitter, V};
+
+/// The source of a lane for a copy of a warp.
+#[derive(Clone, Copy, Debug)]
+pub enum CopySource<'ctx> {
+    /// In global memory.
+    Pointer(V<'ctx>),
+    /// In a buffer.
+    Buffer {
+        /// The descriptor, from `BufferHooks::descriptor`.
+        descriptor: V<'ctx>,
+        /// Bytes from the base.
+        offset: V<'ctx>,
+    },
+}
 
 /// An asynchronous copy of a whole warp from global to shared memory.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +38,7 @@ pub trait WarpCopies {
     /// A word of the first lane, in all lanes.
     fn of_first_lane<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx>;
 
-    /// Starts a copy of as many bytes as [`Hooks::async_copy_bytes`] allows.
+    /// Starts a copy of as many bytes as `Hooks::async_copy_bytes` allows.
     fn copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &WarpCopy<'ctx>);
 
     /// Keeps the order of the copies before and after this point, since waits count the copies that follow.
