@@ -4,73 +4,25 @@
 //! asks `target.has(Feature::X)` itself.
 
 mod bulk;
+mod caching;
 mod matrix;
 mod partition;
+mod warp_copies;
 pub(crate) mod warp_group;
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::InstructionValue;
 use llopt_plan::element::{Element, Float8};
 use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::Target;
 
 pub use bulk::{BoxCopy, BulkHooks, Descriptor};
+pub use caching::{Cache, Caching, Eviction};
 pub use matrix::MatrixHooks;
 pub use partition::PartitionHooks;
+pub use warp_copies::{CopySource, WarpCopies, WarpCopy};
 pub use warp_group::{Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, WarpGroupHooks};
 
 use crate::llvm::emitter::{Emitter, V};
-
-/// The cache levels of an access (`tt.load`'s cache modifiers).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cache {
-    /// The hardware's default.
-    #[default]
-    Default,
-    /// At all levels.
-    All,
-    /// At the global level (L2), not in L1.
-    Global,
-    /// Written back at all levels.
-    WriteBack,
-    /// Streaming: likely used once.
-    Streaming,
-    /// Written through to memory.
-    WriteThrough,
-    /// Never: fetched again each time.
-    Volatile,
-}
-
-/// Which data a cache should drop first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Eviction {
-    /// No hint.
-    #[default]
-    Normal,
-    /// Drop this first.
-    First,
-    /// Keep this longest.
-    Last,
-}
-
-/// How an access treats the caches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Caching {
-    /// The cache levels.
-    pub cache: Cache,
-    /// The priority of the data in the caches.
-    pub eviction: Eviction,
-    /// Whether the access must happen exactly as written.
-    pub volatile: bool,
-}
-
-impl Caching {
-    /// Whether there are no hints.
-    #[must_use]
-    pub fn is_default(self) -> bool {
-        self == Self::default()
-    }
-}
 
 /// The words of one access: `count` contiguous integers of `bits` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,33 +169,6 @@ pub struct AsyncCopy<'ctx> {
     pub acts: Option<V<'ctx>>,
     /// Whether the data are read; otherwise zeros are written.
     pub mask: Option<V<'ctx>>,
-}
-
-/// The source of a lane for a copy of a warp.
-#[derive(Clone, Copy, Debug)]
-pub enum CopySource<'ctx> {
-    /// In global memory.
-    Pointer(V<'ctx>),
-    /// In a buffer.
-    Buffer {
-        /// The descriptor, from [`BufferHooks::descriptor`].
-        descriptor: V<'ctx>,
-        /// Bytes from the base.
-        offset: V<'ctx>,
-    },
-}
-
-/// An asynchronous copy of a whole warp from global to shared memory.
-#[derive(Clone, Copy, Debug)]
-pub struct WarpCopy<'ctx> {
-    /// The destination of the first lane in shared memory; the data of the other lanes follow.
-    pub to: V<'ctx>,
-    /// The source of this lane.
-    pub from: CopySource<'ctx>,
-    /// The number of bytes of each lane.
-    pub bytes: u32,
-    /// Cache hints.
-    pub caching: Caching,
 }
 
 /// One matrix instruction that moves data between registers and shared memory.
@@ -724,6 +649,11 @@ pub trait Hooks {
         None
     }
 
+    /// A number that all lanes of a warp hold, in a register of the warp where the hardware has such.
+    fn of_all_lanes<'ctx>(&self, _e: &Emitter<'ctx>, number: V<'ctx>) -> V<'ctx> {
+        number
+    }
+
     /// The instructions for warp partitions, where the vendor has them.
     fn partitions(&self) -> Option<&dyn PartitionHooks> {
         None
@@ -733,29 +663,6 @@ pub trait Hooks {
     fn buffers(&self) -> Option<&dyn BufferHooks> {
         None
     }
-}
-
-/// Copies from global to shared memory for which a warp gives one address: the data of its lanes are stored from
-/// there in their order. They complete in order, and waits count their instructions.
-pub trait WarpCopies {
-    /// A word of the first lane, in all lanes.
-    fn of_first_lane<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx>;
-
-    /// Starts a copy of as many bytes as [`Hooks::async_copy_bytes`] allows.
-    fn copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &WarpCopy<'ctx>);
-
-    /// Keeps the order of the copies before and after this point, since waits count the copies that follow.
-    fn end_group<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx>;
-
-    /// Waits until none is outstanding, unless [`WarpCopies::set_wait`] changes that.
-    fn wait<'ctx>(&self, e: &Emitter<'ctx>) -> InstructionValue<'ctx>;
-
-    /// Sets how many may be outstanding when a wait is over.
-    fn set_wait<'ctx>(&self, e: &Emitter<'ctx>, wait: InstructionValue<'ctx>, instructions: u32);
-
-    /// Tells LLVM that only the program's waits order the copies of the current function and its other accesses of
-    /// shared memory; LLVM would wait for all copies before each access.
-    fn keep_apart(&self, e: &Emitter<'_>);
 }
 
 /// Access to memory through buffer descriptors: a uniform base with a range, and an offset per lane.

@@ -5,9 +5,13 @@
 //! instruction's own shape and with one warp, its layout and those of its operands are the instruction's. The layouts
 //! are compared here, instead of names: an instruction that no encoding describes has none. An operand that can only
 //! be in shared memory has no fragment and is not compared; [`in_memory`] gives its layout there.
+//!
+//! The tile of an encoding may be a multiple of the instruction's. Then registers of the encoding are copies of one
+//! another on the instruction's shape, and the instruction computes the tile in as many executions: that of
+//! `#ttg.nvidia_mma` has 16 rows, and `mma.m8n8k4` of doubles 8.
 
 use llopt_layout::{Dim, LinearLayout};
-use llopt_target::matrix::MatrixInstruction;
+use llopt_target::matrix::{Axis, MatrixInstruction, nvptx};
 
 use super::encoding::nvidia_mma::WARP_GROUP_LEVEL;
 use super::encoding::{AmdMfma, AmdWmma, CgaLayout, Encoding, Linear, NvidiaMma, NvmmaShared};
@@ -18,7 +22,9 @@ use super::{tensor_descriptor, transfer};
 fn encodings(row: &MatrixInstruction, generation: u32, warps: &[u32]) -> [Encoding; 4] {
     let rank = warps.len();
     let mut per_dim = vec![1; rank.saturating_sub(2)];
-    per_dim.extend([row.m, row.n]);
+    // `mma.sync` has one encoding, whose tile has the rows of its tallest instructions.
+    let rows = nvptx::MMA_ACCUMULATOR.extent(Axis::M, 1);
+    per_dim.extend([row.m.max(rows), row.n]);
     let cga_layout = CgaLayout::single(rank);
     [
         Encoding::NvidiaMma(NvidiaMma {
@@ -55,23 +61,23 @@ fn encodings(row: &MatrixInstruction, generation: u32, warps: &[u32]) -> [Encodi
     ]
 }
 
-/// Whether registers and lanes hold the same elements in both, for any number of warps and blocks.
+/// Whether registers and lanes hold the same elements in both, for any number of warps and blocks and whatever registers
+/// of the encoding are copies.
 fn agree(encoding: &Encoding, layout: &LinearLayout) -> bool {
     let shape = [0, 1].map(|dim| layout.out_dim_size(Dim::tensor(dim)));
     let Ok(found) = encoding.linear_layout(&shape) else {
         return false;
     };
     // In any order of the dimensions.
-    let same = |from: Dim, bit: u32| {
-        (0..2).all(|dim| {
-            let dim = Dim::tensor(dim);
-            found.basis_entry(from, bit, dim) == layout.basis_entry(from, bit, dim)
-        })
+    let bases = |layout: &LinearLayout, from: Dim| {
+        let bits = 0..layout.in_dim_size_log2(from);
+        let basis = |bit| [0, 1].map(|dim| layout.basis_entry(from, bit, Dim::tensor(dim)));
+        bits.map(basis).collect::<Vec<_>>()
     };
-    [Dim::REGISTER, Dim::LANE].into_iter().all(|from| {
-        let bits = layout.in_dim_size_log2(from);
-        found.in_dim_size_log2(from) == bits && (0..bits).all(|bit| same(from, bit))
-    })
+    let mut registers = bases(&found, Dim::REGISTER);
+    registers.retain(|basis| *basis != [0, 0]);
+    registers == bases(layout, Dim::REGISTER)
+        && bases(&found, Dim::LANE) == bases(layout, Dim::LANE)
 }
 
 /// The part of an instruction's result in one warp: the fragment, and in the next registers the warp's columns beyond
@@ -247,6 +253,26 @@ mod tests {
             found.sort_unstable();
             found.dedup();
             assert_eq!(found, shapes, "{target}");
+        }
+    }
+
+    #[test]
+    fn a_tile_of_several_executions_has_the_encoding_of_the_tall_instructions() {
+        for (target, element, sum) in [
+            ("cuda:75", MatrixElement::S8, MatrixElement::I32),
+            ("cuda:80", MatrixElement::F64, MatrixElement::F64),
+        ] {
+            let target = Target::parse(target).unwrap();
+            let row = instructions_for(target, element, element, sum)
+                .next()
+                .unwrap();
+            assert_eq!([row.m, row.n], [8, 8], "{target}");
+            let Some(Encoding::NvidiaMma(mma)) =
+                of_instruction(row, target.matrix_generation(), &[2, 2])
+            else {
+                panic!("no encoding for {}", row.name);
+            };
+            assert_eq!(mma.instr_shape, [16, 8]);
         }
     }
 

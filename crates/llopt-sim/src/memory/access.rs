@@ -4,7 +4,8 @@
 //! resource's size, a load gives zero and a store does nothing. Offsets are unsigned.
 //!
 //! An instruction of LLVM may be wider than one of the hardware. It is counted as that many instructions of the
-//! widest power of two, at most 16 bytes, that divides its size and its alignment.
+//! widest power of two, at most 16 bytes, that divides its size and its alignment. A buffer access begins at any word:
+//! only its size counts.
 
 use crate::machine::block::Block;
 use crate::machine::bytecode::{Access, Address, Atomic, AtomicOp, Part, SiteId, Space};
@@ -177,11 +178,15 @@ impl<const W: usize> Block<'_, W> {
                 );
             }
         }
+        let align = match access.address {
+            Address::Buffer { .. } => 0,
+            _ => access.align,
+        };
         self.count_global(
             addresses,
             allowed,
             access.width,
-            access.align,
+            align,
             access.store,
             access.site,
         );

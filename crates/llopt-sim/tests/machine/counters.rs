@@ -76,6 +76,32 @@ fn transposes_conflict_as_their_pitch_says() {
 }
 
 #[test]
+fn an_access_of_a_buffer_is_one_instruction() {
+    let ir = format!(
+        "{}
+define amdgpu_kernel void @k(ptr addrspace(1) %in) {{
+  %i = call i32 @llvm.amdgcn.workitem.id.x()
+  %o = shl i32 %i, 4
+  %r = call ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %in, i16 0, i64 1024, i32 0)
+  %v = call <4 x i32> @llvm.amdgcn.raw.ptr.buffer.load.v4i32(ptr addrspace(8) %r, i32 %o, i32 0, i32 0)
+  call void @llvm.amdgcn.raw.ptr.buffer.store.v4i32(<4 x i32> %v, ptr addrspace(8) %r, i32 %o, i32 0, i32 0)
+  ret void
+}}
+declare i32 @llvm.amdgcn.workitem.id.x()
+declare ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1), i16, i64, i32)
+declare <4 x i32> @llvm.amdgcn.raw.ptr.buffer.load.v4i32(ptr addrspace(8), i32, i32, i32 immarg)
+declare void @llvm.amdgcn.raw.ptr.buffer.store.v4i32(<4 x i32>, ptr addrspace(8), i32, i32, i32 immarg)
+",
+        data_layout("hip:gfx942")
+    );
+    let (_, report) = run("hip:gfx942", &ir, 64, vec![Argument::Buffer(vec![0; 1024])]);
+    let global = report.global;
+    // 64 lanes of 16 bytes, whatever the alignment of the offsets.
+    assert_eq!((global.load_instructions, global.load_sectors), (1, 32));
+    assert_eq!((global.store_instructions, global.store_sectors), (1, 32));
+}
+
+#[test]
 fn instructions_sectors_and_lines() {
     let ir = format!(
         "{}

@@ -113,6 +113,12 @@ pub(super) fn graph(buffers: &FunctionBuffers<'_, '_>) -> Result<(Graph, Vec<usi
     }
     first.push(graph.nodes.len());
     connect(&mut graph, points, &first);
+    // The loop of a turn is a point so far.
+    for access in graph.nodes.iter_mut().flat_map(|node| &mut node.accesses) {
+        if let Some(turn) = &mut access.turn {
+            turn.entry = first[turn.entry];
+        }
+    }
     Ok((graph, owners))
 }
 
@@ -196,8 +202,16 @@ fn bytes(buffers: &FunctionBuffers<'_, '_>, index: usize) -> Result<Range<u64>, 
 }
 
 /// Whether an op does only what the ops inside of it do, each a point of its own.
-fn is_group_of_warps(control: Control) -> bool {
-    matches!(control, Control::Concurrent | Control::Partitions)
+fn has_points_inside(control: Control) -> bool {
+    matches!(
+        control,
+        Control::For
+            | Control::While
+            | Control::Choice
+            | Control::Masked
+            | Control::Concurrent
+            | Control::Partitions
+    )
 }
 
 /// The accesses that are complete after a wait: everything that copies may have written.
@@ -210,6 +224,7 @@ fn arrivals(buffers: &FunctionBuffers<'_, '_>, slots: &Slots) -> Result<Vec<Acce
             .filter(|access| access.kind == AccessKind::Copy);
         arrived.extend(copies.map(|access| Access {
             kind: AccessKind::Arrival,
+            turn: None,
             ..access
         }));
     }
@@ -233,7 +248,7 @@ fn effects(
     if copies(Step::Waits) {
         return Ok(arrived.to_vec());
     }
-    if is_group_of_warps(facts.control) {
+    if has_points_inside(facts.control) {
         return Ok(Vec::new());
     }
     let mut accesses = Vec::new();
@@ -272,7 +287,16 @@ fn effects(
                         AccessKind::Read | AccessKind::Write => slots.bytes(value, &whole),
                         _ => None,
                     };
-                    accesses.push(Access::new(kind, part.unwrap_or(whole)));
+                    let turn = match kind {
+                        AccessKind::Read | AccessKind::Write | AccessKind::Copy => {
+                            slots.turn(value, &whole)
+                        }
+                        _ => None,
+                    };
+                    accesses.push(Access {
+                        turn,
+                        ..Access::new(kind, part.unwrap_or(whole))
+                    });
                 }
             }
             // The thread that waits knows that the copies have read; the others learn it by a barrier.

@@ -112,6 +112,39 @@ impl AccessKind {
     }
 }
 
+/// Which buffer of a ring an access is to, where a loop takes them in turn: in its iteration `t` the one with the number
+/// `place + step * t` modulo `count`, but for a number that all accesses of the loop have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Turn {
+    /// The node at which the loop is entered.
+    pub entry: usize,
+    /// The number of buffers.
+    pub count: u32,
+    /// Buffers by which the loop advances in each iteration.
+    pub step: u32,
+    /// The place in the order of turns.
+    pub place: u32,
+}
+
+impl Turn {
+    /// The same buffer, as the next iteration counts.
+    pub(super) fn in_next_iteration(self) -> Self {
+        Self {
+            place: (self.place + self.count - self.step % self.count) % self.count,
+            ..self
+        }
+    }
+
+    /// Whether it is another buffer in the same iteration.
+    fn is_apart(self, other: Self) -> bool {
+        let own = Self {
+            place: self.place,
+            ..other
+        };
+        self == own && self.place != other.place
+    }
+}
+
 /// An access to shared memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Access {
@@ -123,6 +156,8 @@ pub struct Access {
     pub end: u64,
     /// If each warp has its own part of the bytes, a number for the way in which they are divided.
     pub by_warp: Option<u64>,
+    /// If the bytes are those of a ring, and only one buffer of it is accessed: which.
+    pub turn: Option<Turn>,
 }
 
 impl Access {
@@ -133,6 +168,7 @@ impl Access {
             start: bytes.start,
             end: bytes.end,
             by_warp: None,
+            turn: None,
         }
     }
 
@@ -145,14 +181,18 @@ impl Access {
         }
     }
 
-    /// Whether this access must have happened in all warps before a `later` one in any. Accesses that divide the same
-    /// bytes among the warps in the same way do not conflict.
+    /// Whether this access must have happened in all warps before a `later` one in any, if both count buffers in turn as
+    /// the same iteration does. Accesses that divide the same bytes among the warps in the same way do not conflict.
     pub fn precedes(&self, later: &Self) -> bool {
         let same_bytes = (self.start, self.end) == (later.start, later.end);
         let same_parts = self.by_warp.is_some() && self.by_warp == later.by_warp && same_bytes;
+        let in_turn = match (self.turn, later.turn) {
+            (Some(own), Some(other)) => same_bytes && own.is_apart(other),
+            _ => false,
+        };
         let is_ordered = self.kind.precedes(later.kind)
             || !same_bytes && self.kind.precedes_in_another_buffer(later.kind);
-        self.overlaps(later) && !same_parts && is_ordered
+        self.overlaps(later) && !same_parts && !in_turn && is_ordered
     }
 
     /// Whether the two may touch the same byte.

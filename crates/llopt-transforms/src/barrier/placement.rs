@@ -26,7 +26,7 @@
 
 use std::collections::BTreeSet;
 
-pub use super::node::{Access, AccessKind, Meeting, Node};
+pub use super::node::{Access, AccessKind, Meeting, Node, Turn};
 use super::separation::{Separation, Terms};
 
 /// A program; the first node is its entry.
@@ -83,7 +83,7 @@ impl Graph {
         let is_free = |&index: &usize| {
             let accesses = &self.nodes[index].accesses;
             arriving[index].iter().all(|before| {
-                before.is_some_and(|before| {
+                before.as_ref().is_some_and(|before| {
                     before.kind == AccessKind::Publish
                         || !accesses.iter().any(|access| before.overlaps(access))
                 })
@@ -603,6 +603,58 @@ mod tests {
         cuts.into_iter().collect()
     }
 
+    /// A loop around accesses to a ring of so many buffers in turn, with what comes before and after it: the kind of each, and
+    /// its place in the order of turns.
+    fn in_turn(count: u32, step: u32, body: &[(AccessKind, u32)]) -> Graph {
+        let ring = |kind| Program::Access(kind, 0, u64::from(count));
+        let inside = body.iter().map(|&(kind, _)| ring(kind)).collect();
+        let mut graph = graph(&[Loop(inside), ring(Read)]);
+        for (node, &(_, place)) in graph.nodes[1..].iter_mut().zip(body) {
+            let entry = 0;
+            node.accesses[0].turn = Some(Turn {
+                entry,
+                count,
+                step,
+                place,
+            });
+        }
+        graph
+    }
+
+    /// The loop of [`in_turn`] with the barriers that were found, iteration by iteration, each access to its buffer.
+    fn unrolled(of: &Graph, barriers: &[usize], iterations: u32) -> Graph {
+        let last = of.nodes.len() - 1;
+        let mut graph = Graph::default();
+        let number = |iteration| (1..last).map(move |node| (node, iteration));
+        for (node, iteration) in (0..iterations).flat_map(number).chain([(last, 0)]) {
+            let mut accesses = of.nodes[node].accesses.clone();
+            for access in &mut accesses {
+                if let Some(turn) = access.turn.take() {
+                    let buffer = (turn.place + turn.step * iteration) % turn.count;
+                    (access.start, access.end) = (buffer.into(), u64::from(buffer) + 1);
+                }
+            }
+            let next = graph.nodes.len() + 1;
+            graph.nodes.push(Node {
+                accesses,
+                successors: if node == last { vec![] } else { vec![next] },
+                is_barrier: barriers.contains(&node),
+                ..Node::default()
+            });
+        }
+        graph
+    }
+
+    #[test]
+    fn a_ring_with_a_buffer_to_spare_needs_one_barrier() {
+        // What is read in one iteration is written in the next one; another barrier precedes the read behind the loop.
+        let graph = in_turn(4, 1, &[(Read, 0), (Write, 3)]);
+        assert_eq!(graph.barriers().len(), 2);
+        // With a single buffer each iteration has one before the write and one before the read.
+        let single = in_turn(1, 1, &[(Read, 0), (Write, 0)]);
+        assert_eq!(single.barriers().len(), 3);
+    }
+
     /// A program with edges besides those of its structure, in any direction.
     fn unstructured() -> impl Strategy<Value = Graph> {
         let edges = prop::collection::vec((any::<u16>(), any::<u16>()), 0..6);
@@ -621,6 +673,23 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        #[test]
+        fn buffers_in_turn_are_told_apart(
+            count in 1u32..6,
+            step in 0u32..4,
+            body in prop::collection::vec((prop::sample::select(vec![Read, Write]), 0u32..6), 1..6),
+        ) {
+            let body: Vec<_> = body.into_iter().map(|(kind, place)| (kind, place % count)).collect();
+            let graph = in_turn(count, step, &body);
+            let barriers = graph.barriers();
+            prop_assert!(!races(&unrolled(&graph, &barriers, 3 * count), &[]));
+            // Each barrier within the loop is needed.
+            for barrier in barriers.iter().filter(|node| (1..=body.len()).contains(*node)) {
+                let others: Vec<usize> = barriers.iter().copied().filter(|node| node != barrier).collect();
+                prop_assert!(races(&unrolled(&graph, &others, 3 * count), &[]));
+            }
+        }
 
         #[test]
         fn cuts_are_those_found_by_beginning_anew(graph in unstructured(), after_unknown: bool) {

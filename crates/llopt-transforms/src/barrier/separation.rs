@@ -25,19 +25,32 @@
 //!   are discarded ([`Separation::undo`]).
 //! - With all cuts there is no conflict, so without one of them a conflict is between what arrives at it and what
 //!   lies ahead of it before the next cut. Both are known: the first from the search, the second from the same search
-//!   backwards. Removing a cut only adds to both.
+//!   backwards. Removing a cut only adds to both. (Where classes change around a loop, paths may pass the cut several times:
+//!   then the search goes on from there, and is taken back if it finds a conflict.)
 //!
 //! # The state of a node
 //!
 //! Equal accesses form one *class*: a node knows of each class whether it arrives, and the earliest node from which
 //! it does. The classes that arrive at one node are as many as there are different pieces of shared memory, which is
 //! a small number, however long the program is. Nodes with equal states share them.
+//!
+//! # Buffers in turn
+//!
+//! The class of an access to a buffer that a loop takes in turn ([`Turn`]) says which one as the present iteration
+//! counts. So what crosses the edge back to the loop's begin gets the class of the same buffer as the next iteration
+//! counts, and what leaves the loop that of an access to any of the buffers:
+//!
+//! ```text
+//!   iteration t       read   buffer 0 of t      copy to buffer 3 of t
+//!   iteration t + 1   read   buffer 0 of t+1    copy to buffer 3 of t+1
+//!                     what was read in t is buffer -1 of t+1, which with four buffers is buffer 3
+//! ```
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::rc::Rc;
 
-use super::node::{Access, Node};
+use super::node::{Access, Node, Turn};
 
 /// A class of accesses; [`UNKNOWN`] or a position in [`Separation::accesses`], counted from one.
 type Class = u32;
@@ -55,7 +68,11 @@ pub(super) struct Separation<'g> {
     /// Edges that lead to the same node or backwards in the text, by their source.
     back_edges: Vec<(usize, usize)>,
     /// The access of each class, from the second class on.
-    accesses: Vec<&'g Access>,
+    accesses: Vec<Access>,
+    /// Edges on which classes change.
+    crossings: HashMap<(usize, usize), Crossing>,
+    /// The nodes in loops around which classes change.
+    is_in_turn: Vec<bool>,
     leaves: Vec<Vec<Class>>,
     meets: Vec<Vec<Class>>,
     /// Whether an access (`None`: any at all) conflicts with a later one.
@@ -99,13 +116,16 @@ impl<'g> Separation<'g> {
                 }
             }
         }
-        let mut classes: HashMap<&Access, Class> = HashMap::new();
-        let mut accesses = Vec::new();
-        let mut class_of = |access: &'g Access| {
-            *classes.entry(access).or_insert_with(|| {
-                accesses.push(access);
-                accesses.len() as Class
-            })
+        let mut classes: HashMap<Access, Class> = HashMap::new();
+        let mut accesses: Vec<Access> = Vec::new();
+        let mut class_of = |access: &Access| match classes.get(access) {
+            Some(&known) => known,
+            None => {
+                accesses.push(access.clone());
+                let class = accesses.len() as Class;
+                classes.insert(access.clone(), class);
+                class
+            }
         };
         let (mut leaves, mut meets) = (Vec::new(), Vec::new());
         for node in nodes {
@@ -119,6 +139,12 @@ impl<'g> Separation<'g> {
             leaves.push(left);
             meets.push(of_kind(terms.meets));
         }
+        let crossings = crossings(nodes, &mut class_of);
+        // Each such loop has an edge back to its begin.
+        let mut is_in_turn = vec![false; nodes.len()];
+        for &(from, to) in crossings.keys().filter(|(from, to)| to <= from) {
+            is_in_turn[to..=from].fill(true);
+        }
         let start = match terms.after_unknown {
             true => Rc::new(vec![(UNKNOWN, 0)]),
             false => Arriving::default(),
@@ -129,6 +155,8 @@ impl<'g> Separation<'g> {
             predecessors,
             back_edges,
             accesses,
+            crossings,
+            is_in_turn,
             leaves,
             meets,
             conflict: terms.conflict,
@@ -163,22 +191,29 @@ impl<'g> Separation<'g> {
         let mut by_depth: Vec<usize> = cuts.iter().copied().collect();
         by_depth.sort_by_cached_key(|&node| (Reverse(depth(node)), node));
         for node in by_depth {
-            if !self.conflicts(&self.arriving[node], &ahead[node]) {
-                cuts.remove(&node);
-                self.cut[node] = false;
-                self.queue.push(Reverse(node));
-                let found = self.first_conflict();
-                debug_assert_eq!(found, None, "what lies ahead was incomplete");
-                self.look_back(&mut ahead, [node]);
+            if self.conflicts(&self.arriving[node], &ahead[node]) {
+                continue;
             }
+            let known = self.is_in_turn[node].then(|| self.arriving.clone());
+            self.cut[node] = false;
+            self.queue.push(Reverse(node));
+            if self.first_conflict().is_none() {
+                cuts.remove(&node);
+                self.look_back(&mut ahead, [node]);
+                continue;
+            }
+            debug_assert!(known.is_some(), "what lies ahead was incomplete");
+            self.cut[node] = true;
+            self.queue.clear();
+            self.arriving = known.unwrap_or(self.arriving);
         }
         cuts
     }
 
     /// The classes that arrive at each node, with the access of each; `None` for accesses before the first node.
-    pub(super) fn arriving(mut self) -> Vec<Vec<Option<&'g Access>>> {
+    pub(super) fn arriving(mut self) -> Vec<Vec<Option<Access>>> {
         while self.first_conflict().is_some() {}
-        let access = |&(class, _): &(Class, usize)| self.access(class);
+        let access = |&(class, _): &(Class, usize)| self.access(class).cloned();
         let of_node = |arriving: &Arriving| arriving.iter().map(access).collect();
         self.arriving.iter().map(of_node).collect()
     }
@@ -192,9 +227,25 @@ impl<'g> Separation<'g> {
         self.ahead().iter().map(of_node).collect()
     }
 
-    fn access(&self, class: Class) -> Option<&'g Access> {
+    fn access(&self, class: Class) -> Option<&Access> {
         let position = (class as usize).checked_sub(1)?;
-        self.accesses.get(position).copied()
+        self.accesses.get(position)
+    }
+
+    /// What arrives over an edge of what is left before it.
+    fn forward(&self, edge: (usize, usize), left: &Arriving) -> Arriving {
+        match self.crossings.get(&edge) {
+            Some(crossing) => renamed(left, &crossing.forward),
+            None => left.clone(),
+        }
+    }
+
+    /// What lies ahead of an edge of what lies ahead behind it.
+    fn backward(&self, edge: (usize, usize), ahead: &Arriving) -> Arriving {
+        match self.crossings.get(&edge) {
+            Some(crossing) => renamed(ahead, &crossing.backward),
+            None => ahead.clone(),
+        }
     }
 
     /// Propagates what is left behind until nothing changes, or up to the first node with a conflict, beyond which
@@ -220,7 +271,8 @@ impl<'g> Separation<'g> {
             }
             let after = with(before, &self.leaves[index], index);
             for &successor in &self.nodes[index].successors {
-                if merge(&mut self.arriving[successor], &after) && successor < self.fresh {
+                let arrives = self.forward((index, successor), &after);
+                if merge(&mut self.arriving[successor], &arrives) && successor < self.fresh {
                     self.queue.push(Reverse(successor));
                 }
             }
@@ -286,7 +338,7 @@ impl<'g> Separation<'g> {
             for position in 0..self.predecessors[index].len() {
                 let before = self.predecessors[index][position];
                 if before < first {
-                    let after = self.after(before);
+                    let after = self.forward((before, index), &self.after(before));
                     merge(&mut self.arriving[index], &after);
                 }
             }
@@ -325,7 +377,8 @@ impl<'g> Separation<'g> {
             }
             let here = ahead[index].clone();
             for &before in &self.predecessors[index] {
-                if merge(&mut ahead[before], &here) {
+                let there = self.backward((before, index), &here);
+                if merge(&mut ahead[before], &there) {
                     queue.insert(before);
                 }
             }
@@ -340,6 +393,98 @@ impl<'g> Separation<'g> {
             })
         })
     }
+}
+
+/// How classes change on an edge, for those that do.
+#[derive(Debug, Default)]
+struct Crossing {
+    /// Of accesses that are left behind.
+    forward: HashMap<Class, Class>,
+    /// Of accesses that lie ahead.
+    backward: HashMap<Class, Class>,
+}
+
+/// The edges on which classes of accesses in turn change: back to the begin of their loop, and out of it.
+fn crossings(
+    nodes: &[Node],
+    class_of: &mut impl FnMut(&Access) -> Class,
+) -> HashMap<(usize, usize), Crossing> {
+    let all = nodes.iter().flat_map(|node| &node.accesses);
+    let in_turn: BTreeSet<(&Access, Turn)> = all
+        .filter_map(|access| Some((access, access.turn?)))
+        .collect();
+    let mut crossings: HashMap<(usize, usize), Crossing> = HashMap::new();
+    if in_turn.is_empty() {
+        return crossings;
+    }
+    // The classes of all buffers of each ring, and that of the ring, by loop.
+    let mut changes: HashMap<usize, [Vec<(Class, Class)>; 2]> = HashMap::new();
+    for (access, turn) in in_turn {
+        let [repeated, left] = changes.entry(turn.entry).or_default();
+        let whole = class_of(&Access {
+            turn: None,
+            ..access.clone()
+        });
+        for place in 0..turn.count {
+            let turn = Turn { place, ..turn };
+            let mut of = |turn| {
+                class_of(&Access {
+                    turn: Some(turn),
+                    ..access.clone()
+                })
+            };
+            let (own, next) = (of(turn), of(turn.in_next_iteration()));
+            repeated.push((own, next));
+            left.push((own, whole));
+        }
+    }
+    let loops = |node: usize| {
+        let around = std::iter::successors(nodes[node].entry, |&entry| nodes[entry].entry);
+        around.collect::<Vec<usize>>()
+    };
+    for (from, node) in nodes.iter().enumerate() {
+        let around = loops(from);
+        if !around.iter().any(|entry| changes.contains_key(entry)) {
+            continue;
+        }
+        for &to in &node.successors {
+            let there = loops(to);
+            let mut crossing = Crossing::default();
+            for entry in around.iter().filter(|entry| !there.contains(entry)) {
+                let left = changes.get(entry).into_iter().flat_map(|[_, left]| left);
+                crossing.forward.extend(left.clone().copied());
+                crossing.backward.extend(left.copied());
+            }
+            // The innermost loop that both are in begins anew.
+            let again = around.iter().find(|entry| there.contains(entry));
+            if let Some([repeated, _]) = again
+                .filter(|_| to <= from)
+                .and_then(|entry| changes.get(entry))
+            {
+                crossing.forward.extend(repeated.iter().copied());
+                crossing
+                    .backward
+                    .extend(repeated.iter().map(|&(own, next)| (next, own)));
+            }
+            if !crossing.forward.is_empty() {
+                crossings.insert((from, to), crossing);
+            }
+        }
+    }
+    crossings
+}
+
+/// The same accesses by other classes.
+fn renamed(arriving: &Arriving, names: &HashMap<Class, Class>) -> Arriving {
+    if arriving.iter().all(|(class, _)| !names.contains_key(class)) {
+        return arriving.clone();
+    }
+    let new = |&(class, from): &(Class, usize)| (names.get(&class).copied().unwrap_or(class), from);
+    let mut renamed: Vec<(Class, usize)> = arriving.iter().map(new).collect();
+    // Of equal classes the earliest node remains.
+    renamed.sort_unstable();
+    renamed.dedup_by_key(|(class, _)| *class);
+    Rc::new(renamed)
 }
 
 /// Adds classes that a node leaves, in order.

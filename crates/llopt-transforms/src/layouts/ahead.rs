@@ -7,9 +7,10 @@
 //! only be read in the order in which copies fill it, where a conversion would bring elements into the order of the
 //! reader before it stores them.
 //!
-//! Without such copies what is loaded waits in registers, and is stored to the ring in the loop. The price is that of
-//! the store and of the read, whoever has written what a warp reads: the barrier is the loop's own. This holds for
-//! factors that are loaded as they are. A factor that is computed first is converted to its layout after that.
+//! Without such copies, or where their least width is more than what is contiguous in memory for certain, what is
+//! loaded waits in registers, and is stored to the ring in the loop. The price is that of the store and of the read,
+//! whoever has written what a warp reads: the barrier is the loop's own. This holds for what is loaded for factors alone, and
+//! reshaped, transposed or computed with, element by element and by one op, on the way.
 
 use std::rc::Rc;
 
@@ -52,7 +53,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if !self.costs.target.has(Feature::AsyncCopy) {
             return self.stored_ahead(used, operation, [from, to]);
         }
-        let copied = self.copied(used.producer, operation, from)?;
+        let Some(copied) = self.copied(used.producer, operation, from) else {
+            return self.stored_ahead(used, operation, [from, to]);
+        };
         let (source, wanted) = (self.catalog.map(from)?, self.catalog.map(to)?);
         let memory = self.catalog.linear(wanted);
         let in_memory = self.catalog.is_in_memory(to);
@@ -91,8 +94,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         [from, to]: [LayoutId; 2],
     ) -> Option<f32> {
         let (source, wanted) = (self.catalog.map(from)?, self.catalog.map(to)?);
-        let is_factor = matches!(self.graph.nodes[used.consumer].kind, NodeKind::Factor);
-        if self.catalog.is_in_memory(to) || !is_factor {
+        if self.catalog.is_in_memory(to) || !self.becomes_factor(used.consumer) {
             return None;
         }
         let access = self.access(load)?;
@@ -122,6 +124,53 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let cost = ring.to_registers(&loaded?).map(|buffers| buffers.cost);
         self.costs.rings.borrow_mut().insert(key, cost);
         cost
+    }
+
+    /// Whether a node is a factor, or is computed, element by element or by a rearrangement, for nothing but factors.
+    fn becomes_factor(&self, node: usize) -> bool {
+        let become_factors = self.become_factors.get_or_init(|| self.nodes_of_factors());
+        become_factors.get(node).copied().unwrap_or(false)
+    }
+
+    /// For each node whether it becomes nothing but factors.
+    fn nodes_of_factors(&self) -> Vec<bool> {
+        let nodes = &self.graph.nodes;
+        let mut uses: Vec<usize> = vec![0; nodes.len()];
+        let mut operands: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+        for used in &self.graph.uses {
+            uses[used.producer] += 1;
+            operands[used.consumer].push(used.producer);
+        }
+        let of_each = uses.clone();
+        let mut known = vec![false; nodes.len()];
+        let factors = (0..nodes.len()).filter(|node| matches!(nodes[*node].kind, NodeKind::Factor));
+        let mut open: Vec<usize> = factors.collect();
+        while let Some(node) = open.pop() {
+            known[node] = true;
+            for &operand in &operands[node] {
+                uses[operand] -= 1;
+                let goes_on = match &nodes[operand].kind {
+                    NodeKind::Op(_, Relation::Reshape | Relation::Transpose { .. }, _) => true,
+                    // An element that is broadcast is another matter.
+                    NodeKind::Op(_, Relation::Same, _) => nodes[operand].shape == nodes[node].shape,
+                    _ => false,
+                };
+                if uses[operand] == 0 && goes_on {
+                    open.push(operand);
+                }
+            }
+        }
+        // The ring of what several ops compute with is read once, and would be counted for each of them.
+        for used in &self.graph.uses {
+            let computes = matches!(
+                nodes[used.consumer].kind,
+                NodeKind::Op(_, Relation::Same, _)
+            );
+            if computes && of_each[used.producer] > 1 {
+                known[used.consumer] = false;
+            }
+        }
+        known
     }
 
     /// What copies would bring in the place of a load with this layout.

@@ -64,6 +64,8 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) parts: OnceCell<FxHashMap<usize, u32>>,
     /// The loads that come iterations ahead ([`super::ahead`]).
     pub(super) ahead: OnceCell<FxHashSet<usize>>,
+    /// Whether each node becomes nothing but factors of products ([`super::ahead`]).
+    pub(super) become_factors: OnceCell<Vec<bool>>,
     /// What copies would bring instead of them, by their nodes and layouts.
     pub(super) copied: RefCell<CopiedOf>,
     /// What values cost that are computed from nothing, by value and layout, and by how many ops ([`super::recompute`]).
@@ -111,6 +113,7 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
             parts: OnceCell::new(),
             beside: RefCell::default(),
             ahead: OnceCell::new(),
+            become_factors: OnceCell::new(),
             copied: RefCell::default(),
             anew: RefCell::default(),
             linear: RefCell::default(),

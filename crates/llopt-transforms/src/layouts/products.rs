@@ -324,7 +324,12 @@ impl Product {
                 if !encodings.is_empty() {
                     tiles.push((row.m, row.n));
                 }
-                ways.extend(encodings.into_iter().map(|encoding| (encoding, row)));
+                for encoding in encodings {
+                    // A smaller instruction may compute the same tile in more executions.
+                    if ways.iter().all(|(known, _)| *known != encoding) {
+                        ways.push((encoding, row));
+                    }
+                }
             }
             if !ways.is_empty() {
                 break;

@@ -7,6 +7,7 @@
 //! | partial results, and results that warps would not agree on | a trip through shared memory ([`super::partial_results`]) |
 
 use llopt_dialects::tt;
+use llopt_mlir::ir::ValueExt;
 use llopt_plan::reduction::combination::Combination;
 use llopt_plan::reduction::warp::WarpReduction;
 use llopt_plan::reduction::{ReductionPlan, operand_bytes};
@@ -92,7 +93,15 @@ pub(crate) fn reduce<'ctx>(
         )?
     };
     for (i, of) in results.iter().enumerate() {
-        let column: Vec<V<'ctx>> = distinct.iter().map(|tuple| tuple[i]).collect();
+        let mut column: Vec<V<'ctx>> = distinct.iter().map(|tuple| tuple[i]).collect();
+        // A store takes it from the registers of a lane.
+        let mut users = result(operation, i).users();
+        let is_computed_with = users.any(|user| tt::StoreOp::of(user).is_none());
+        if matches!(of, ValueType::Scalar(_)) && is_computed_with {
+            let (e, hooks) = (lowering.e, lowering.hooks());
+            let of_warp = |one| hooks.of_all_lanes(e, one);
+            column = column.into_iter().map(of_warp).collect();
+        }
         let registers = of.spread(&column);
         lowering.bind_result_at(operation, i, registers);
     }

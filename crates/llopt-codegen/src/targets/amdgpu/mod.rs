@@ -384,6 +384,10 @@ impl Hooks for Amdgpu {
         Some(self)
     }
 
+    fn of_all_lanes<'ctx>(&self, e: &Emitter<'ctx>, number: V<'ctx>) -> V<'ctx> {
+        shared::of_all_lanes(e, number)
+    }
+
     fn buffers(&self) -> Option<&dyn BufferHooks> {
         Some(self)
     }

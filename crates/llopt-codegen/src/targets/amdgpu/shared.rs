@@ -4,6 +4,7 @@
 //! from another lane. It reaches lanes at some distances only; the others go through the LDS crossbar
 //! (`ds_swizzle`, `ds_bpermute`), which touches no memory.
 
+use inkwell::types::BasicTypeEnum;
 use llopt_target::{Feature, Target};
 
 use crate::llvm::c_api::{FenceOrdering, fence};
@@ -216,6 +217,23 @@ pub fn swap_lanes<'ctx>(
 /// The word of the first lane: LLVM keeps it in a scalar register.
 pub fn of_first_lane<'ctx>(e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
     e.intrinsic("llvm.amdgcn.readfirstlane", &[word.get_type()], &[word])
+}
+
+/// An integer that all lanes hold, in scalar registers: what is computed from it is, and a branch on it needs no mask of
+/// lanes. Others stay as they are: scalar units compute with integers.
+pub fn of_all_lanes<'ctx>(e: &Emitter<'ctx>, number: V<'ctx>) -> V<'ctx> {
+    let BasicTypeEnum::IntType(own) = number.get_type() else {
+        return number;
+    };
+    let word = e.i32(0).get_type();
+    match own.get_bit_width() {
+        32 | 64 => of_first_lane(e, number),
+        1..32 => {
+            let wide = of_first_lane(e, e.zext(number, word));
+            e.trunc(wide, own.into())
+        }
+        _ => number,
+    }
 }
 
 /// Loads that transpose.
