@@ -12,13 +12,24 @@ use super::skeleton::Function;
 /// Moduli above this one make too many states.
 const LARGEST_MODULUS: i64 = 4096;
 
+/// The function of a choice between two numbers that is not decided yet.
+const CHOICE: u32 = 1 << 29 | 15;
+
+/// What was decided about unknown numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) bounds: HashMap<Parts, i64>,
+    pub(super) conditions: HashMap<Parts, bool>,
+}
+
 /// The numbers of all executions, and the decisions of the present one.
 #[derive(Debug)]
 pub(super) struct Arithmetic {
-    terms: Terms,
+    pub(super) terms: Terms,
     pub(super) choices: Choices,
-    bounds: HashMap<Parts, i64>,
-    conditions: HashMap<Parts, bool>,
+    pub(super) facts: Facts,
+    /// Whether a choice between unknown numbers is decided only when something depends on it.
+    pub(super) defers: bool,
     /// The divisors through which induction variables determine buffers and phases.
     pub(super) modulus: i64,
     divisors: HashMap<usize, i64>,
@@ -43,8 +54,8 @@ impl Default for Arithmetic {
         Self {
             terms: Terms::default(),
             choices: Choices::default(),
-            bounds: HashMap::new(),
-            conditions: HashMap::new(),
+            facts: Facts::default(),
+            defers: false,
             modulus: 1,
             divisors: HashMap::new(),
             distances: HashMap::new(),
@@ -55,20 +66,15 @@ impl Default for Arithmetic {
 }
 
 impl Arithmetic {
-    /// Begins an execution.
-    pub(super) fn rewind(&mut self) {
+    /// Begins an execution, in which this was decided already.
+    pub(super) fn rewind(&mut self, facts: Facts) {
         self.choices.rewind();
-        self.bounds.clear();
-        self.conditions.clear();
+        self.facts = facts;
         self.distances.clear();
         (self.compared, self.unsettled) = (0, 0);
     }
 
-    pub(super) fn new_term(&mut self, slot: usize, agent: usize, before: u64) -> Number {
-        Number::term(self.terms.number(Term::New(slot, agent, before)))
-    }
-
-    fn term(&mut self, function: u32, of: &[Number]) -> Number {
+    pub(super) fn term(&mut self, function: u32, of: &[Number]) -> Number {
         let of = of
             .iter()
             .map(|number| (number.constant, number.parts.clone()));
@@ -81,31 +87,63 @@ impl Arithmetic {
             return Some(value);
         }
         let (parts, sign) = normalised(&number.parts);
-        let value = match self.bounds.get(&parts) {
+        let value = match self.facts.bounds.get(&parts) {
             Some(&value) => value,
             None => {
-                let unit = *self.choices.bounds.get(&parts)?;
-                let value = self.choices.bound(unit.abs()) * unit.signum();
-                self.bounds.insert(parts, value);
+                let (shape, turned) = normalised(&self.terms.shape(&parts));
+                let unit = *self.choices.bounds.get(&shape)?;
+                let value = self.choices.bound(unit.abs()) * unit.signum() * turned;
+                self.facts.bounds.insert(parts, value);
                 value
             }
         };
         Some(number.constant.wrapping_add(sign * value))
     }
 
+    /// The value of a number, with choices decided on which it depends.
+    pub(super) fn decide(&mut self, number: &Number) -> Option<i64> {
+        let mut number = number.clone();
+        loop {
+            if let Some(value) = self.resolve(&number) {
+                return Some(value);
+            }
+            let (term, factor, of) = number.parts.iter().find_map(|&(term, factor)| match self
+                .terms
+                .get(term)
+            {
+                Term::Of(CHOICE, of) => Some((term, factor, of.clone())),
+                _ => None,
+            })?;
+            let [condition, x, y] = &of[..] else {
+                return None;
+            };
+            let sum = |(constant, parts): &(i64, Parts)| Number {
+                constant: *constant,
+                parts: parts.clone(),
+                drifts: 0,
+            };
+            let chosen = if self.holds(&sum(condition)) { x } else { y };
+            number = number.plus(&Number::term(term), -factor);
+            number = number.plus(&sum(chosen), factor);
+        }
+    }
+
+    /// Whether it is decided that a condition holds.
+    fn decided(&self, condition: &Number) -> Option<bool> {
+        match condition.value() {
+            Some(value) => Some(value != 0),
+            None => self.facts.conditions.get(&condition.parts).copied(),
+        }
+    }
+
     /// The truth of a condition, decided if nothing determines it.
     pub(super) fn holds(&mut self, condition: &Number) -> bool {
-        match condition.value() {
-            Some(value) => value != 0,
-            None => {
-                if let Some(&known) = self.conditions.get(&condition.parts) {
-                    return known;
-                }
-                let holds = self.choices.condition();
-                self.conditions.insert(condition.parts.clone(), holds);
-                holds
-            }
-        }
+        self.decided(condition).unwrap_or_else(|| {
+            let holds = self.choices.condition();
+            let parts = condition.parts.clone();
+            self.facts.conditions.insert(parts, holds);
+            holds
+        })
     }
 
     /// The iterations of a loop, or `None` if an execution must begin anew, now that its bounds are known.
@@ -124,7 +162,7 @@ impl Arithmetic {
         let value = match self.resolve(&distance) {
             Some(value) => value,
             None => {
-                let (parts, sign) = normalised(&distance.parts);
+                let (parts, sign) = normalised(&self.terms.shape(&distance.parts));
                 self.choices.bounds.insert(parts, sign * step);
                 return None;
             }
@@ -189,6 +227,17 @@ impl Arithmetic {
                     return Ok(Number::known(compared(predicate, x, y).into()).drifting(drifts));
                 }
                 return Ok(self.term(1 << 30 | predicate as u32, &[difference]));
+            }
+            (F::Select, [condition, x, y])
+                if self.defers
+                    && self.decided(condition).is_none()
+                    && (x.value().is_none() || y.value().is_none()) =>
+            {
+                return Ok(if x == y {
+                    x.clone()
+                } else {
+                    self.term(CHOICE, of)
+                });
             }
             (F::Select, [condition, x, y]) => {
                 let chosen = if self.holds(condition) { x } else { y };

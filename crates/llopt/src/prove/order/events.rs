@@ -74,7 +74,11 @@ impl Execution<'_, '_> {
             return Ok(true);
         }
         let barrier = self.bytes_of(agent, barrier)?;
-        let phase = [self.number(agent, phase), Number::known(1)];
+        let mut phase = self.number(agent, phase);
+        if let Some(known) = self.all.arithmetic.decide(&phase) {
+            phase = Number::known(known).drifting(phase.drifts);
+        }
+        let phase = [phase, Number::known(1)];
         let at = self.at(agent);
         let parity = self.all.arithmetic.apply(Function::And, &phase, at);
         let parity = parity.map_err(Stop::Unsupported)?;

@@ -66,6 +66,7 @@ mod choices;
 mod counters;
 mod events;
 mod execution;
+mod exploration;
 mod memory;
 mod number;
 mod reading;
@@ -100,27 +101,52 @@ enum Outcome {
     },
 }
 
-/// Executes a skeleton in all ways.
+/// Instructions of all executions of a skeleton together.
+const INSTRUCTIONS: u64 = 60_000_000;
+/// After so many it is explored whether its executions, with what is past forgotten, have an end.
+const BEFORE_EXPLORATION: u64 = 3_000_000;
+
+/// Checks all executions of a skeleton.
 fn check(skeleton: &Skeleton) -> Outcome {
-    let mut executions = Executions::of(skeleton);
+    if let Ok(outcome) = execute(skeleton, BEFORE_EXPLORATION) {
+        return outcome;
+    }
+    let also = match exploration::explore(skeleton, INSTRUCTIONS) {
+        Ok(runs) => return Outcome::Ordered { runs },
+        Err(Stop::Wrong { place, hazard }) => {
+            let of = &skeleton.places[place];
+            format!("'{}' at {}: {}", of.op, of.location, hazard.text)
+        }
+        Err(Stop::Exhausted(reason) | Stop::Unsupported(reason)) => reason,
+        Err(Stop::Learned | Stop::Recurred) => String::new(),
+    };
+    execute(skeleton, INSTRUCTIONS).unwrap_or_else(|reason| Outcome::Unsupported {
+        reason: format!("{reason}; if what was decided in earlier iterations is forgotten: {also}"),
+    })
+}
+
+/// Executes a skeleton in all ways; the reason if these are too many.
+fn execute(skeleton: &Skeleton, limit: u64) -> Result<Outcome, String> {
+    let mut executions = Executions::of(skeleton, limit);
     let mut runs = 0;
     loop {
-        match executions.run() {
+        match executions.run(executions.start()) {
             Ok(()) | Err(Stop::Recurred) => runs += 1,
             Err(Stop::Learned) => {
                 executions.arithmetic.choices.restart();
                 continue;
             }
-            Err(Stop::Unsupported(reason)) => return Outcome::Unsupported { reason },
+            Err(Stop::Exhausted(reason)) => return Err(reason),
+            Err(Stop::Unsupported(reason)) => return Ok(Outcome::Unsupported { reason }),
             Err(Stop::Wrong { place, hazard }) => {
                 let other = hazard.other.map(|other| &skeleton.places[other]);
                 let other = other.map(|other| format!(" ('{}' at {})", other.op, other.location));
                 let message = format!("{}{}", hazard.text, other.unwrap_or_default());
-                return Outcome::Wrong { place, message };
+                return Ok(Outcome::Wrong { place, message });
             }
         }
         if !executions.arithmetic.choices.advance() {
-            return Outcome::Ordered { runs };
+            return Ok(Outcome::Ordered { runs });
         }
     }
 }

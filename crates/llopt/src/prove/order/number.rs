@@ -3,7 +3,7 @@
 //! Equal computations give equal terms (terms are hash-consed), so two partitions that compute the bound of the same
 //! loop, or two conditions on the same number, see the same unknown.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// Terms with their factors, in the order of their numbers.
@@ -92,24 +92,138 @@ pub(super) fn normalised(parts: &Parts) -> (Parts, i64) {
     }
 }
 
+/// An iteration of a loop that goes on for as long as it is decided at its head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Iteration {
+    /// The term of the loop's bounds: loops with equal ones have the same iterations.
+    pub(super) class: u32,
+    pub(super) number: i64,
+}
+
 /// What a term stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Term {
     /// A function of integers, by a number of the function.
     Of(u32, Vec<(i64, Parts)>),
-    /// Something new each time: by slot, agent, and how many of these there were before.
-    New(usize, usize, u64),
+    /// Something new each time: by slot, agent, and how many of these there were before in the iteration.
+    New {
+        slot: usize,
+        agent: usize,
+        before: u64,
+        of: Option<Iteration>,
+    },
+    /// What an iteration gets from the one before, in the order in which these values were first seen.
+    Handed { index: u32, of: Iteration },
 }
+
+/// By how much to count the iterations of some loops back.
+pub(super) type Back = BTreeMap<u32, i64>;
 
 /// All terms by number.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     numbers: HashMap<Term, u32>,
+    terms: Vec<Term>,
+    /// The first iterations that a term depends on.
+    first: Vec<Rc<[Iteration]>>,
 }
 
 impl Terms {
     pub(super) fn number(&mut self, term: Term) -> u32 {
-        let next = self.numbers.len() as u32;
-        *self.numbers.entry(term).or_insert(next)
+        if let Some(&number) = self.numbers.get(&term) {
+            return number;
+        }
+        let first = match &term {
+            Term::Of(_, of) => {
+                let parts = of.iter().flat_map(|(_, parts)| parts.iter());
+                self.earliest(parts.map(|part| part.0))
+            }
+            Term::New { of, .. } => of.iter().copied().collect(),
+            Term::Handed { of, .. } => Rc::from([*of]),
+        };
+        let number = self.terms.len() as u32;
+        self.terms.push(term.clone());
+        self.first.push(first);
+        self.numbers.insert(term, number);
+        number
+    }
+
+    pub(super) fn get(&self, number: u32) -> &Term {
+        &self.terms[number as usize]
+    }
+
+    fn earliest(&self, terms: impl Iterator<Item = u32>) -> Rc<[Iteration]> {
+        let mut first = Back::new();
+        for of in terms.flat_map(|term| self.first[term as usize].iter()) {
+            let known = first.entry(of.class).or_insert(of.number);
+            *known = (*known).min(of.number);
+        }
+        let first = first.into_iter();
+        first
+            .map(|(class, number)| Iteration { class, number })
+            .collect()
+    }
+
+    /// The first iterations that a sum depends on, of each loop.
+    pub(super) fn first(&self, parts: &Parts) -> Rc<[Iteration]> {
+        match parts[..] {
+            [(term, _)] => self.first[term as usize].clone(),
+            _ => self.earliest(parts.iter().map(|part| part.0)),
+        }
+    }
+
+    /// A sum with iterations counted from others.
+    pub(super) fn counted_from(&mut self, parts: &Parts, back: &Back) -> Parts {
+        let moves = |of: &Iteration| back.get(&of.class).is_some_and(|by| *by != 0);
+        let depends = |&(term, _): &(u32, i64)| self.first[term as usize].iter().any(moves);
+        if !parts.iter().any(depends) {
+            return parts.clone();
+        }
+        let sum = parts.iter();
+        let mut sum: Vec<(u32, i64)> = sum
+            .map(|&(term, factor)| (self.term_from(term, back), factor))
+            .collect();
+        sum.sort_unstable();
+        sum.into()
+    }
+
+    fn term_from(&mut self, number: u32, back: &Back) -> u32 {
+        let from = |of: Iteration| Iteration {
+            number: of.number - back.get(&of.class).copied().unwrap_or(0),
+            ..of
+        };
+        let term = match self.terms[number as usize].clone() {
+            Term::Of(function, of) => {
+                let of = of.into_iter();
+                Term::Of(
+                    function,
+                    of.map(|(constant, parts)| (constant, self.counted_from(&parts, back)))
+                        .collect(),
+                )
+            }
+            Term::New {
+                slot,
+                agent,
+                before,
+                of,
+            } => Term::New {
+                slot,
+                agent,
+                before,
+                of: of.map(from),
+            },
+            Term::Handed { index, of } => Term::Handed {
+                index,
+                of: from(of),
+            },
+        };
+        self.number(term)
+    }
+
+    /// A sum as it is in all iterations, counted from the first that it depends on.
+    pub(super) fn shape(&mut self, parts: &Parts) -> Parts {
+        let first = self.first(parts);
+        let back = first.iter().map(|of| (of.class, of.number)).collect();
+        self.counted_from(parts, &back)
     }
 }

@@ -244,13 +244,16 @@ impl Builder<'_> {
             bounds: Some(bounds),
             to,
         });
-        let head = self.push(Instruction::Head { exit: 0 });
+        let head = self.push(Instruction::Open);
         let handed = self.region(body)?;
         self.moves(&handed, iterated);
         self.push(Instruction::Next { to });
         self.push(Instruction::Jump(head));
         let exit = self.here();
-        self.skeleton.code[head] = Instruction::Head { exit };
+        self.skeleton.code[head] = Instruction::Head {
+            exit,
+            handed: inside.clone(),
+        };
         let results = self.slots_of(op.result_values());
         self.moves(iterated, &results);
         self.drop_if_idle(op, start);
@@ -275,14 +278,17 @@ impl Builder<'_> {
         let again = self.here();
         let condition = self.region(of.before())?;
         let handed = condition.get(1..).unwrap_or_default();
-        let head = self.push(Instruction::Head { exit: 0 });
+        let head = self.push(Instruction::Open);
         self.moves(handed, &after);
         let yielded = self.region(of.after())?;
         self.moves(&yielded, &before);
         self.push(Instruction::Next { to: None });
         self.push(Instruction::Jump(again));
         let exit = self.here();
-        self.skeleton.code[head] = Instruction::Head { exit };
+        self.skeleton.code[head] = Instruction::Head {
+            exit,
+            handed: handed.to_vec(),
+        };
         let results = self.slots_of(op.result_values());
         self.moves(handed, &results);
         self.drop_if_idle(op, start);

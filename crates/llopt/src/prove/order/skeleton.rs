@@ -135,9 +135,10 @@ pub(super) enum Instruction {
         bounds: Option<[Slot; 3]>,
         to: Option<Slot>,
     },
-    /// Leaves the loop if it has no iteration left.
+    /// Leaves the loop if it has no iteration left; these values are handed from each iteration to the next.
     Head {
         exit: usize,
+        handed: Vec<Slot>,
     },
     Next {
         to: Option<Slot>,
