@@ -25,7 +25,7 @@
 //! agree in each iteration, by induction: that is how the equality is established. If they compute it otherwise, they have different names
 //! and may differ.
 //!
-//! Names, and what was decided about them, are forgotten when all partitions are past the iteration.
+//! What was decided about names is forgotten when no partition has or gets them any more.
 //!
 //! A loop with the same bounds in several partitions has the same iterations in all, since the decision at the head is
 //! one about the bounds and the number of the iteration.
@@ -36,7 +36,7 @@
 //! one and, in the next iteration, that it is not. So without a hazard here, there is none; a hazard here says
 //! nothing.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::execution::{Agent, Execution, Executions, Heads, Held, Position, State, Stop};
@@ -50,11 +50,12 @@ const GOES_ON: u32 = u32::MAX;
 /// The function of a loop's bounds.
 const BOUNDS: u32 = u32::MAX - 1;
 
-/// Follows all executions of a skeleton from each state at the head of an outer loop; how many there were. `Wrong` says that
-/// there may be a hazard.
-pub(super) fn explore(skeleton: &Skeleton, limit: u64) -> Result<usize, Stop> {
+/// Follows all executions of a skeleton from each state at the head of an outer loop; how many there were. Inner loops have
+/// at least so many numbers of iterations. `Wrong` says that there may be a hazard.
+pub(super) fn explore(skeleton: &Skeleton, limit: u64, iterations: i64) -> Result<usize, Stop> {
     let mut executions = Executions::of(skeleton, limit);
     executions.arithmetic.defers = true;
+    executions.arithmetic.choices.least = iterations;
     let live: Rc<[Vec<Slot>]> = live(skeleton).into();
     loop {
         executions.heads = Some(Heads {
@@ -164,6 +165,8 @@ impl Execution<'_, '_> {
         let live = heads.live.clone();
         let one = &mut self.agents[agent];
         let live = &live[one.at];
+        // Also without values, whether it goes on is awaited.
+        self.handed.entry(of).or_default();
         let induction = one.loops.last().and_then(|innermost| innermost.to);
         let others = live.iter().filter(|slot| !handed.contains(slot));
         let slots = handed.iter().filter(|slot| live.contains(slot));
@@ -174,7 +177,7 @@ impl Execution<'_, '_> {
             let terms = &mut self.all.arithmetic.terms;
             let changes = handed.contains(&slot) && !number.parts.is_empty()
                 || induction == Some(slot)
-                || !terms.first(&number.parts).is_empty();
+                || terms.leaves(&number.parts).next().is_some();
             if !changes || !self.skeleton.needed[slot] {
                 continue;
             }
@@ -205,18 +208,40 @@ impl Execution<'_, '_> {
         back
     }
 
-    /// Forgets what was decided about iterations that all agents are past.
+    /// Forgets what was decided about values that no agent has or gets any more.
     fn forget(&mut self, back: &Back) {
-        let is_past = |of: &Iteration| back.get(&of.class).is_none_or(|first| of.number < *first);
-        let arithmetic = &mut self.all.arithmetic;
-        let terms = &arithmetic.terms;
-        let is_kept = |parts: &Parts| !terms.first(parts).iter().any(is_past);
-        let facts = &mut arithmetic.facts;
-        facts.bounds.retain(|parts, _| is_kept(parts));
-        facts.conditions.retain(|parts, _| is_kept(parts));
         let is_awaited =
             |of: &Iteration| back.get(&of.class).is_some_and(|first| of.number > *first);
         self.handed.retain(|of, _| is_awaited(of));
+        let Some(heads) = &self.all.heads else {
+            return;
+        };
+        let arithmetic = &mut self.all.arithmetic;
+        let terms = &mut arithmetic.terms;
+        let mut had: HashSet<u32> = HashSet::new();
+        for one in self.agents.iter().filter(|one| one.state != State::Ended) {
+            for &slot in &heads.live[one.at] {
+                if let Held::Number(number) = &one.held[slot] {
+                    had.extend(terms.leaves(&number.parts));
+                }
+            }
+            if let Some(of) = one.open().filter(|_| one.is_seen) {
+                let index = GOES_ON;
+                had.insert(terms.number(Term::Handed { index, of }));
+            }
+        }
+        for (of, named) in &self.handed {
+            let (of, all) = (*of, 0..named.len() as u32);
+            for index in all.chain([GOES_ON]) {
+                had.insert(terms.number(Term::Handed { index, of }));
+            }
+            let values = named.iter();
+            had.extend(values.flat_map(|(_, parts)| terms.leaves(parts)));
+        }
+        let is_kept = |parts: &Parts| terms.leaves(parts).all(|leaf| had.contains(&leaf));
+        let facts = &mut arithmetic.facts;
+        facts.bounds.retain(|parts, _| is_kept(parts));
+        facts.conditions.retain(|parts, _| is_kept(parts));
     }
 
     /// Everything on which the future depends, with iterations counted from the agent that is furthest behind.

@@ -126,9 +126,13 @@ impl Spread {
         self.released &= !bit;
     }
 
-    /// Its part of the state.
-    fn snapshot(&self, to: &mut Vec<i64>) {
+    /// Its part of the state, with so many agents: where all know the fact, no wait tells anyone of it.
+    fn snapshot(&self, agents: usize, to: &mut Vec<i64>) {
+        let is_known = self.known[..agents]
+            .iter()
+            .all(|known| *known == Known::All);
         for bits in [self.releasing, self.released] {
+            let bits = if is_known { 0 } else { bits };
             to.extend([bits as i64, (bits >> 64) as i64]);
         }
         to.extend(self.known.iter().map(|known| *known as i64));
@@ -561,18 +565,20 @@ impl Memory {
                     i64::from(access.fenced),
                     i64::from(access.seen),
                 ];
-                access.done.snapshot(&mut key);
+                access.done.snapshot(last.len(), &mut key);
                 if access.kind == Kind::Read {
-                    access.performed.snapshot(&mut key);
+                    access.performed.snapshot(last.len(), &mut key);
                 }
                 key
             })
             .collect();
         accesses.sort();
         accesses.dedup();
+        to.push(accesses.len() as i64);
         to.extend(accesses.into_iter().flatten());
         for barrier in &self.barriers {
             let known = barrier.known.iter().map(|known| barrier.completed - known);
+            to.extend([barrier.start as i64, barrier.count]);
             to.extend([barrier.completed & 1, barrier.arrived, barrier.bytes]);
             // Agents that do not wait here know less and less; by three phases or more is the same.
             to.extend(known.map(|behind| behind.min(3)));

@@ -104,14 +104,16 @@ enum Outcome {
 /// Instructions of all executions of a skeleton together.
 const INSTRUCTIONS: u64 = 60_000_000;
 /// After so many it is explored whether its executions, with what is past forgotten, have an end.
-const BEFORE_EXPLORATION: u64 = 3_000_000;
+const BEFORE_EXPLORATION: u64 = 1_000_000;
 
 /// Checks all executions of a skeleton.
 fn check(skeleton: &Skeleton) -> Outcome {
-    if let Ok(outcome) = execute(skeleton, BEFORE_EXPLORATION) {
+    let mut executions = Executions::of(skeleton, BEFORE_EXPLORATION);
+    if let Ok(outcome) = execute(&mut executions) {
         return outcome;
     }
-    let also = match exploration::explore(skeleton, INSTRUCTIONS) {
+    let iterations = executions.arithmetic.choices.required;
+    let reason = match exploration::explore(skeleton, INSTRUCTIONS, iterations) {
         Ok(runs) => return Outcome::Ordered { runs },
         Err(Stop::Wrong { place, hazard }) => {
             let of = &skeleton.places[place];
@@ -120,14 +122,14 @@ fn check(skeleton: &Skeleton) -> Outcome {
         Err(Stop::Exhausted(reason) | Stop::Unsupported(reason)) => reason,
         Err(Stop::Learned | Stop::Recurred) => String::new(),
     };
-    execute(skeleton, INSTRUCTIONS).unwrap_or_else(|reason| Outcome::Unsupported {
-        reason: format!("{reason}; if what was decided in earlier iterations is forgotten: {also}"),
+    execute(&mut Executions::of(skeleton, INSTRUCTIONS)).unwrap_or_else(|exhausted| {
+        let reason = format!("{exhausted}; with what is past forgotten: {reason}");
+        Outcome::Unsupported { reason }
     })
 }
 
 /// Executes a skeleton in all ways; the reason if these are too many.
-fn execute(skeleton: &Skeleton, limit: u64) -> Result<Outcome, String> {
-    let mut executions = Executions::of(skeleton, limit);
+fn execute(executions: &mut Executions) -> Result<Outcome, String> {
     let mut runs = 0;
     loop {
         match executions.run(executions.start()) {
@@ -139,7 +141,8 @@ fn execute(skeleton: &Skeleton, limit: u64) -> Result<Outcome, String> {
             Err(Stop::Exhausted(reason)) => return Err(reason),
             Err(Stop::Unsupported(reason)) => return Ok(Outcome::Unsupported { reason }),
             Err(Stop::Wrong { place, hazard }) => {
-                let other = hazard.other.map(|other| &skeleton.places[other]);
+                let places = &executions.skeleton.places;
+                let other = hazard.other.map(|other| &places[other]);
                 let other = other.map(|other| format!(" ('{}' at {})", other.op, other.location));
                 let message = format!("{}{}", hazard.text, other.unwrap_or_default());
                 return Ok(Outcome::Wrong { place, message });

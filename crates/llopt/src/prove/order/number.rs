@@ -3,7 +3,7 @@
 //! Equal computations give equal terms (terms are hash-consed), so two partitions that compute the bound of the same
 //! loop, or two conditions on the same number, see the same unknown.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 /// Terms with their factors, in the order of their numbers.
@@ -124,8 +124,8 @@ pub(super) type Back = BTreeMap<u32, i64>;
 pub(super) struct Terms {
     numbers: HashMap<Term, u32>,
     terms: Vec<Term>,
-    /// The first iterations that a term depends on.
-    first: Vec<Rc<[Iteration]>>,
+    /// What a term depends on that belongs to an iteration.
+    leaves: Vec<Rc<[u32]>>,
 }
 
 impl Terms {
@@ -133,17 +133,19 @@ impl Terms {
         if let Some(&number) = self.numbers.get(&term) {
             return number;
         }
-        let first = match &term {
+        let number = self.terms.len() as u32;
+        let leaves = match &term {
             Term::Of(_, of) => {
                 let parts = of.iter().flat_map(|(_, parts)| parts.iter());
-                self.earliest(parts.map(|part| part.0))
+                let leaves = parts.flat_map(|part| self.leaves[part.0 as usize].iter());
+                let leaves: BTreeSet<u32> = leaves.copied().collect();
+                leaves.into_iter().collect()
             }
-            Term::New { of, .. } => of.iter().copied().collect(),
-            Term::Handed { of, .. } => Rc::from([*of]),
+            Term::New { of: None, .. } => Rc::from([]),
+            Term::New { .. } | Term::Handed { .. } => Rc::from([number]),
         };
-        let number = self.terms.len() as u32;
         self.terms.push(term.clone());
-        self.first.push(first);
+        self.leaves.push(leaves);
         self.numbers.insert(term, number);
         number
     }
@@ -152,31 +154,26 @@ impl Terms {
         &self.terms[number as usize]
     }
 
-    fn earliest(&self, terms: impl Iterator<Item = u32>) -> Rc<[Iteration]> {
-        let mut first = Back::new();
-        for of in terms.flat_map(|term| self.first[term as usize].iter()) {
-            let known = first.entry(of.class).or_insert(of.number);
-            *known = (*known).min(of.number);
-        }
-        let first = first.into_iter();
-        first
-            .map(|(class, number)| Iteration { class, number })
-            .collect()
+    /// What a sum depends on that belongs to an iteration.
+    pub(super) fn leaves<'t>(&'t self, parts: &'t Parts) -> impl Iterator<Item = u32> + 't {
+        let of = parts.iter();
+        of.flat_map(|part| self.leaves[part.0 as usize].iter().copied())
     }
 
-    /// The first iterations that a sum depends on, of each loop.
-    pub(super) fn first(&self, parts: &Parts) -> Rc<[Iteration]> {
-        match parts[..] {
-            [(term, _)] => self.first[term as usize].clone(),
-            _ => self.earliest(parts.iter().map(|part| part.0)),
+    /// The iteration that a term belongs to itself.
+    pub(super) fn iteration(&self, term: u32) -> Option<Iteration> {
+        match &self.terms[term as usize] {
+            Term::Of(..) => None,
+            Term::New { of, .. } => *of,
+            Term::Handed { of, .. } => Some(*of),
         }
     }
 
     /// A sum with iterations counted from others.
     pub(super) fn counted_from(&mut self, parts: &Parts, back: &Back) -> Parts {
-        let moves = |of: &Iteration| back.get(&of.class).is_some_and(|by| *by != 0);
-        let depends = |&(term, _): &(u32, i64)| self.first[term as usize].iter().any(moves);
-        if !parts.iter().any(depends) {
+        let moves = |of: Iteration| back.get(&of.class).is_some_and(|by| *by != 0);
+        let moves = |leaf: u32| self.iteration(leaf).is_some_and(moves);
+        if !self.leaves(parts).any(moves) {
             return parts.clone();
         }
         let sum = parts.iter();
@@ -222,8 +219,11 @@ impl Terms {
 
     /// A sum as it is in all iterations, counted from the first that it depends on.
     pub(super) fn shape(&mut self, parts: &Parts) -> Parts {
-        let first = self.first(parts);
-        let back = first.iter().map(|of| (of.class, of.number)).collect();
+        let mut back = Back::new();
+        for of in self.leaves(parts).filter_map(|leaf| self.iteration(leaf)) {
+            let first = back.entry(of.class).or_insert(of.number);
+            *first = (*first).min(of.number);
+        }
         self.counted_from(parts, &back)
     }
 }
