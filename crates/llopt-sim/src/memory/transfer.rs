@@ -263,10 +263,12 @@ impl<const W: usize> Block<'_, W> {
             Async::ProductFence => warp.product_registers.fence(),
             Async::ProductBegin {
                 ref registers,
+                assembly,
                 site,
             } => {
-                self.check_product_fence(warp, frame, registers, mask, site);
                 if self.grid.sanitize {
+                    self.check_product_fence(warp, frame, registers, (mask, assembly, site));
+                    warp.product_registers.begin(assembly);
                     warp.in_flight.begin(site);
                 }
             }
