@@ -59,6 +59,7 @@ RUNS = (
     ("06 forward 64x32x64 w4 s4", ("cuda:90",), (), 1),
     ("06 forward 128x64x64 w4 s3", ("cuda:90",), (), 2),
     ("06 forward 128x64x64 w8 s3 specialized", ("cuda:90", "hip:gfx942"), (), 2),
+    ("06 forward 128x128x128 w8 s2 causal", ("cuda:90",), ("--persistent", "on"), 4),
     ("06 backward 128x32x64 w4 s5 queries", ("cuda:80", "cuda:90", "hip:gfx942"), (), 1),
     ("06 backward 128x32x64 w4 s5 keys", ("cuda:90",), (), 1),
 )
@@ -75,6 +76,7 @@ OPS = (
     (r"a proxy fence", r"", ("ttng.fence_async_shared",)),
     (r"an arrival at a transaction barrier", r"", ("ttng.arrive_barrier", "ttng.barrier_expect")),
     (r"a wait for bulk copies", r"cp\.async\.bulk\.wait_group", ("ttng.async_tma_store_wait",)),
+    (r"a wait at a transaction barrier", r"", ("ttng.wait_barrier",)),
     (r"a wait for products", r"", ("ttng.warp_group_dot_wait",)),
 )
 

@@ -172,6 +172,8 @@ pub(super) struct Access {
     fenced: bool,
     /// For waits: whether the next phase is not complete before all threads have waited.
     seen: bool,
+    /// Whether lanes of a warp have done it that have not met since.
+    by_lanes: bool,
 }
 
 impl Access {
@@ -189,6 +191,7 @@ impl Access {
             performed: Spread::default(),
             fenced: false,
             seen: false,
+            by_lanes: matches!(kind, Kind::Read | Kind::Write | Kind::Copy | Kind::Wait),
         }
     }
 
@@ -301,6 +304,14 @@ impl Memory {
         for access in &mut self.accesses {
             access.done.meet(agent);
             access.performed.meet(agent);
+            access.by_lanes &= access.agent != agent;
+        }
+    }
+
+    /// All lanes of each warp of an agent execute an instruction at once. That orders no memory, but none of them still waits.
+    pub(super) fn converge(&mut self, agent: usize) {
+        for access in &mut self.accesses {
+            access.by_lanes &= access.agent != agent || access.kind != Kind::Wait;
         }
     }
 
@@ -418,19 +429,26 @@ impl Memory {
         Ok(())
     }
 
-    /// An arrival at a barrier: by all warps, each for itself, or by one thread; or one that also expects bytes.
+    /// An arrival at a barrier: by all warps, each for itself, or by one thread; or one that also expects bytes. The lanes of
+    /// a warp meet before one of them arrives for it, or else what they have done since they met does not come before.
     pub(super) fn arrive(
         &mut self,
         barrier: &Range<u64>,
         agent: usize,
         (count, by_warp, expected): (i64, bool, i64),
+        by_lanes: bool,
     ) -> Result<(), Hazard> {
         let least = if by_warp { Known::All } else { Known::Part };
         let index = self.exists(barrier, agent, least)?;
         let released = if by_warp { Known::Part } else { Known::All };
         let own_warp = by_warp || self.single_warps & 1 << agent != 0;
         for access in &mut self.accesses {
-            if access.done.known[agent] >= released {
+            let is_own = access.agent == agent;
+            if by_warp && !by_lanes {
+                access.by_lanes &= !is_own;
+            }
+            let is_left_out = by_lanes && is_own && access.by_lanes;
+            if access.done.known[agent] >= released && !is_left_out {
                 access.done.releasing |= 1 << index;
                 // The arrival is an access of the same warp, after the read.
                 if own_warp && access.agent == agent || access.performed.known[agent] >= released {
@@ -563,7 +581,7 @@ impl Memory {
                     unit,
                     back,
                     i64::from(access.fenced),
-                    i64::from(access.seen),
+                    i64::from(access.seen) | i64::from(access.by_lanes) << 1,
                 ];
                 access.done.snapshot(last.len(), &mut key);
                 if access.kind == Kind::Read {

@@ -7,7 +7,7 @@ use llopt_dialects::meaning::facts::{Asynchronous, Control, OpFacts, Synchroniza
 use llopt_dialects::meaning::resource::{BULK_SHARED_MEMORY, PRODUCT_SHARED_MEMORY, SHARED_MEMORY};
 use llopt_dialects::tables::module::NUM_WARPS;
 use llopt_dialects::tables::types::MemDesc;
-use llopt_dialects::ttg::effects::{ALLOCATION_OFFSET, ARRIVES_BY_WARP};
+use llopt_dialects::ttg::effects::{ALLOCATION_OFFSET, ARRIVES_BY_WARP, LANES_HAVE_MET};
 use llopt_dialects::{amdg, scf, tt, ttg, ttng};
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, key};
@@ -566,6 +566,7 @@ impl Builder<'_> {
                 count: 1,
                 bytes: of.size(),
                 by_warp: false,
+                lanes_meet: false,
                 pred: Some(self.slot(of.pred())),
             }
         } else if let Some(of) = ttng::ArriveBarrierOp::of(op) {
@@ -574,6 +575,7 @@ impl Builder<'_> {
                 count: of.count(),
                 bytes: 0,
                 by_warp: op.attr(ARRIVES_BY_WARP).is_some(),
+                lanes_meet: op.attr(LANES_HAVE_MET).is_none(),
                 pred: of.pred().map(|pred| self.slot(pred)),
             }
         } else if let Some(of) = ttng::WaitBarrierOp::of(op) {

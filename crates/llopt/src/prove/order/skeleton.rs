@@ -62,6 +62,8 @@ pub(super) enum Event {
         count: i64,
         bytes: i64,
         by_warp: bool,
+        /// Whether the lanes of a warp meet before one of them arrives for it.
+        lanes_meet: bool,
         pred: Option<Slot>,
     },
     Wait {
