@@ -226,15 +226,13 @@ impl Execution<'_, '_> {
     fn run(&mut self) -> Result<(), Stop> {
         loop {
             let mut advanced = false;
-            let mut agent = 0;
-            while agent < self.agents.len() {
-                if self.agents[agent].state == State::Blocked {
+            for agent in self.turns() {
+                if self.agents.get(agent).map(|one| one.state) == Some(State::Blocked) {
                     self.agents[agent].state = State::Ready;
                 }
-                while self.agents[agent].state == State::Ready {
+                while self.agents.get(agent).map(|one| one.state) == Some(State::Ready) {
                     advanced |= self.step(agent)?;
                 }
-                agent += 1;
             }
             if self.agents[0].state == State::Ended {
                 return Ok(());
@@ -243,6 +241,14 @@ impl Execution<'_, '_> {
                 return Err(self.stuck());
             }
         }
+    }
+
+    /// The agents, in the order of their turns: those that are behind others in a loop come first, so that none runs further
+    /// ahead than the others let it.
+    fn turns(&self) -> Vec<usize> {
+        let mut turns: Vec<usize> = (0..self.agents.len()).collect();
+        turns.sort_by_key(|&agent| self.agents[agent].open().map(|of| of.number));
+        turns
     }
 
     /// All agents wait.
@@ -413,6 +419,7 @@ impl Execution<'_, '_> {
         self.memory.fork(warps);
         for (start, moves) in partitions {
             let mut partition = Agent::new(*start, self.skeleton.slots);
+            partition.new_terms = self.agents[0].new_terms;
             for &(from, to) in moves {
                 partition.held[to] = self.agents[0].held[from].clone();
             }
@@ -426,6 +433,9 @@ impl Execution<'_, '_> {
         let all = self.agents[1..].iter().all(ended);
         if all {
             self.memory.join(self.agents.len());
+            // What partitions find the next time is new, too.
+            let terms = self.agents.iter().map(|one| one.new_terms).max();
+            self.agents[0].new_terms = terms.unwrap_or(0);
             self.agents.truncate(1);
         }
         all

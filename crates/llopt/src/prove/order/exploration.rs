@@ -50,12 +50,11 @@ const GOES_ON: u32 = u32::MAX;
 /// The function of a loop's bounds.
 const BOUNDS: u32 = u32::MAX - 1;
 
-/// Follows all executions of a skeleton from each state at the head of an outer loop; how many there were. Inner loops have
-/// at least so many numbers of iterations. `Wrong` says that there may be a hazard.
-pub(super) fn explore(skeleton: &Skeleton, limit: u64, iterations: i64) -> Result<usize, Stop> {
+/// Follows all executions of a skeleton from each state at the head of an outer loop; how many there were. `Wrong` says that
+/// there may be a hazard.
+pub(super) fn explore(skeleton: &Skeleton, limit: u64) -> Result<usize, Stop> {
     let mut executions = Executions::of(skeleton, limit);
     executions.arithmetic.defers = true;
-    executions.arithmetic.choices.least = iterations;
     let live: Rc<[Vec<Slot>]> = live(skeleton).into();
     loop {
         executions.heads = Some(Heads {

@@ -101,19 +101,19 @@ enum Outcome {
     },
 }
 
-/// Instructions of all executions of a skeleton together.
-const INSTRUCTIONS: u64 = 60_000_000;
-/// After so many it is explored whether its executions, with what is past forgotten, have an end.
+/// Instructions of all executions of a skeleton, after which they are explored with what is past forgotten.
 const BEFORE_EXPLORATION: u64 = 1_000_000;
+/// Instructions of all executions of an exploration.
+const EXPLORATION: u64 = 60_000_000;
+/// Instructions of all executions in which a hazard is searched that an exploration has found.
+const AFTER_EXPLORATION: u64 = 10_000_000;
 
 /// Checks all executions of a skeleton.
 fn check(skeleton: &Skeleton) -> Outcome {
-    let mut executions = Executions::of(skeleton, BEFORE_EXPLORATION);
-    if let Ok(outcome) = execute(&mut executions) {
+    if let Ok(outcome) = execute(&mut Executions::of(skeleton, BEFORE_EXPLORATION)) {
         return outcome;
     }
-    let iterations = executions.arithmetic.choices.required;
-    let reason = match exploration::explore(skeleton, INSTRUCTIONS, iterations) {
+    let reason = match exploration::explore(skeleton, EXPLORATION) {
         Ok(runs) => return Outcome::Ordered { runs },
         Err(Stop::Wrong { place, hazard }) => {
             let of = &skeleton.places[place];
@@ -122,7 +122,7 @@ fn check(skeleton: &Skeleton) -> Outcome {
         Err(Stop::Exhausted(reason) | Stop::Unsupported(reason)) => reason,
         Err(Stop::Learned | Stop::Recurred) => String::new(),
     };
-    execute(&mut Executions::of(skeleton, INSTRUCTIONS)).unwrap_or_else(|exhausted| {
+    execute(&mut Executions::of(skeleton, AFTER_EXPLORATION)).unwrap_or_else(|exhausted| {
         let reason = format!("{exhausted}; with what is past forgotten: {reason}");
         Outcome::Unsupported { reason }
     })
