@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use llopt_dialects::arith::CmpIPredicate;
 
 use super::choices::{Choices, FAR};
-use super::number::{Number, Parts, Term, Terms, normalised};
+use super::number::{Iteration, Number, Parts, Term, Terms, normalised};
 use super::skeleton::Function;
 
 /// Moduli above this one make too many states.
@@ -22,6 +22,15 @@ pub(super) struct Facts {
     pub(super) conditions: HashMap<Parts, bool>,
 }
 
+/// A loop of which it is decided at its head whether it goes on.
+#[derive(Clone, Debug)]
+struct Opened {
+    class: u32,
+    lower: Number,
+    upper: Number,
+    step: i64,
+}
+
 /// The numbers of all executions, and the decisions of the present one.
 #[derive(Debug)]
 pub(super) struct Arithmetic {
@@ -30,6 +39,7 @@ pub(super) struct Arithmetic {
     pub(super) facts: Facts,
     /// Whether a choice between unknown numbers is decided only when something depends on it.
     pub(super) defers: bool,
+    opened: Vec<Opened>,
     /// The divisors through which induction variables determine buffers and phases.
     pub(super) modulus: i64,
     divisors: HashMap<usize, i64>,
@@ -56,6 +66,7 @@ impl Default for Arithmetic {
             choices: Choices::default(),
             facts: Facts::default(),
             defers: false,
+            opened: Vec::new(),
             modulus: 1,
             divisors: HashMap::new(),
             distances: HashMap::new(),
@@ -174,6 +185,87 @@ impl Arithmetic {
         })
     }
 
+    /// It is decided at the head of a loop with these bounds whether it goes on. `false` if that was not known before.
+    pub(super) fn open(&mut self, class: u32, [lower, upper, step]: [&Number; 3]) -> bool {
+        let Some(step) = step.value().filter(|step| *step > 0) else {
+            return true;
+        };
+        let is_known = self.opened.iter().any(|of| of.class == class);
+        if !is_known {
+            let (lower, upper) = (lower.clone(), upper.clone());
+            self.opened.push(Opened {
+                class,
+                lower,
+                upper,
+                step,
+            });
+        }
+        is_known
+    }
+
+    /// Whether a loop has an iteration, decided if nothing determines it.
+    pub(super) fn goes_on(&mut self, of: Iteration) -> bool {
+        for (parts, &holds) in &self.facts.conditions {
+            let [(term, _)] = parts[..] else {
+                continue;
+            };
+            if let Term::GoesOn(other) = self.terms.get(term)
+                && other.class == of.class
+                && (holds && other.number >= of.number || !holds && other.number <= of.number)
+            {
+                return holds;
+            }
+        }
+        let term = self.terms.number(Term::GoesOn(of));
+        self.holds(&Number::term(term))
+    }
+
+    /// How a difference of integers compares with zero, if it is one to the end of a loop.
+    fn compared_with_end(&mut self, predicate: CmpIPredicate, difference: &Number) -> Option<bool> {
+        use CmpIPredicate as P;
+        let counted = difference
+            .parts
+            .iter()
+            .find_map(|&(term, _)| match self.terms.get(term) {
+                Term::Counted(of) => Some((term, *of)),
+                _ => None,
+            });
+        let opened = self.opened.iter().find_map(|of| {
+            let (from, number) = match counted {
+                Some((term, at)) if at.class == of.class => (Number::term(term), at.number),
+                Some(_) => return None,
+                None => (of.lower.clone(), 0),
+            };
+            // What is left of the loop is the sum of a known number and the parts of this one, or its negative.
+            let left = of.upper.plus(&from, -1);
+            let sign = [1, -1].into_iter().find(|sign| {
+                !left.parts.is_empty() && difference.plus(&left, *sign).parts.is_empty()
+            })?;
+            let known = difference.plus(&left, sign).constant;
+            Some((of.class, of.step, number, sign, known))
+        });
+        // The difference is `known - sign * left`.
+        let (class, step, number, sign, known) = opened?;
+        let mut is_left_above = |bound: i64| {
+            let number = number + bound / step;
+            let exists = bound % step == 0 && number >= 0;
+            exists.then(|| self.goes_on(Iteration { class, number }))
+        };
+        let mut is_below = |bound: i64| match sign {
+            1 => is_left_above(known - bound),
+            _ => is_left_above(bound - known - 1).map(|above| !above),
+        };
+        Some(match predicate {
+            P::Slt => is_below(0)?,
+            P::Sge => !is_below(0)?,
+            P::Sle => is_below(1)?,
+            P::Sgt => !is_below(1)?,
+            P::Eq => is_below(1)? && !is_below(0)?,
+            P::Ne => !is_below(1)? || is_below(0)?,
+            P::Ult | P::Ule | P::Ugt | P::Uge => return None,
+        })
+    }
+
     /// The iterations of a loop of which nothing is known.
     pub(super) fn any_iterations(&mut self) -> i64 {
         self.choices.bound(1).max(0)
@@ -225,6 +317,9 @@ impl Arithmetic {
                 if let Some((x, y)) = values {
                     self.compare(x.wrapping_sub(y), drifts, at);
                     return Ok(Number::known(compared(predicate, x, y).into()).drifting(drifts));
+                }
+                if let Some(holds) = self.compared_with_end(predicate, &difference) {
+                    return Ok(Number::known(holds.into()).drifting(drifts));
                 }
                 return Ok(self.term(1 << 30 | predicate as u32, &[difference]));
             }

@@ -536,7 +536,7 @@ impl Execution<'_, '_> {
         };
         if let Some(bounds) = bounds {
             let [lower, upper, step] = bounds.map(|slot| self.number(agent, slot));
-            started.class = self.class(agent, [&lower, &upper, &step]);
+            started.class = self.class(agent, [&lower, &upper, &step])?;
             if started.class.is_none() {
                 let iterations = self.all.arithmetic.iterations(&lower, &upper, &step);
                 started.iterations = iterations.ok_or(Stop::Learned)?;

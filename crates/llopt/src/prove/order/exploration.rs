@@ -28,7 +28,8 @@
 //! What was decided about names is forgotten when no partition has or gets them any more.
 //!
 //! A loop with the same bounds in several partitions has the same iterations in all, since the decision at the head is
-//! one about the bounds and the number of the iteration.
+//! one about the bounds and the number of the iteration. Comparisons that look ahead to the end of the loop are decisions about later
+//! iterations: if there is one, there are all before it.
 //!
 //! # No hazard, or no answer
 //!
@@ -45,8 +46,6 @@ use super::skeleton::{Event, Instruction, Skeleton, Slot};
 
 /// States at most.
 const STATES: usize = 30_000;
-/// In place of the number of a value: whether the loop goes on.
-const GOES_ON: u32 = u32::MAX;
 /// The function of a loop's bounds.
 const BOUNDS: u32 = u32::MAX - 1;
 
@@ -102,20 +101,26 @@ impl Execution<'_, '_> {
         &mut self,
         agent: usize,
         [lower, upper, step]: [&Number; 3],
-    ) -> Option<u32> {
+    ) -> Result<Option<u32>, Stop> {
         let of = &self.agents[agent];
         if self.all.heads.is_none() || !of.loops.is_empty() {
-            return None;
+            return Ok(None);
         }
         let arithmetic = &mut self.all.arithmetic;
         let is_known = arithmetic.resolve(&upper.plus(lower, -1)).is_some();
         if is_known && step.value().is_some() {
-            return None;
+            return Ok(None);
         }
         let bounds = [lower, upper, step].map(Number::clone);
         let class = arithmetic.term(BOUNDS, &bounds);
-        let &(class, _) = class.parts.first()?;
-        (!of.entered.contains(&class)).then_some(class)
+        let class = class.parts.first().map(|part| part.0);
+        let Some(class) = class.filter(|class| !of.entered.contains(class)) else {
+            return Ok(None);
+        };
+        match arithmetic.open(class, [lower, upper, step]) {
+            true => Ok(Some(class)),
+            false => Err(Stop::Learned),
+        }
     }
 
     /// At the head of a loop, whether it goes on; an execution stops where it has not been seen yet.
@@ -150,10 +155,7 @@ impl Execution<'_, '_> {
             return Err(Stop::Recurred);
         }
         self.agents[agent].is_seen = false;
-        let index = GOES_ON;
-        let arithmetic = &mut self.all.arithmetic;
-        let term = arithmetic.terms.number(Term::Handed { index, of });
-        Ok(arithmetic.holds(&Number::term(term)))
+        Ok(self.all.arithmetic.goes_on(of))
     }
 
     /// Gives names to the values that an iteration gets from the one before.
@@ -164,7 +166,7 @@ impl Execution<'_, '_> {
         let live = heads.live.clone();
         let one = &mut self.agents[agent];
         let live = &live[one.at];
-        // Also without values, whether it goes on is awaited.
+        // Also without values.
         self.handed.entry(of).or_default();
         let induction = one.loops.last().and_then(|innermost| innermost.to);
         let others = live.iter().filter(|slot| !handed.contains(slot));
@@ -174,8 +176,12 @@ impl Execution<'_, '_> {
                 continue;
             };
             let terms = &mut self.all.arithmetic.terms;
+            if induction == Some(slot) {
+                let counted = terms.number(Term::Counted(of));
+                one.held[slot] = Held::Number(Number::term(counted));
+                continue;
+            }
             let changes = handed.contains(&slot) && !number.parts.is_empty()
-                || induction == Some(slot)
                 || terms.leaves(&number.parts).next().is_some();
             if !changes || !self.skeleton.needed[slot] {
                 continue;
@@ -224,20 +230,21 @@ impl Execution<'_, '_> {
                     had.extend(terms.leaves(&number.parts));
                 }
             }
-            if let Some(of) = one.open().filter(|_| one.is_seen) {
-                let index = GOES_ON;
-                had.insert(terms.number(Term::Handed { index, of }));
-            }
         }
         for (of, named) in &self.handed {
-            let (of, all) = (*of, 0..named.len() as u32);
-            for index in all.chain([GOES_ON]) {
+            let of = *of;
+            had.insert(terms.number(Term::Counted(of)));
+            for index in 0..named.len() as u32 {
                 had.insert(terms.number(Term::Handed { index, of }));
             }
             let values = named.iter();
             had.extend(values.flat_map(|(_, parts)| terms.leaves(parts)));
         }
-        let is_kept = |parts: &Parts| terms.leaves(parts).all(|leaf| had.contains(&leaf));
+        let is_kept = |leaf: u32| match terms.get(leaf) {
+            Term::GoesOn(of) => back.get(&of.class).is_some_and(|first| of.number >= *first),
+            _ => had.contains(&leaf),
+        };
+        let is_kept = |parts: &Parts| terms.leaves(parts).all(is_kept);
         let facts = &mut arithmetic.facts;
         facts.bounds.retain(|parts, _| is_kept(parts));
         facts.conditions.retain(|parts, _| is_kept(parts));

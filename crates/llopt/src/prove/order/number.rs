@@ -114,6 +114,10 @@ pub(super) enum Term {
     },
     /// What an iteration gets from the one before, in the order in which these values were first seen.
     Handed { index: u32, of: Iteration },
+    /// The induction variable.
+    Counted(Iteration),
+    /// Whether there is such an iteration.
+    GoesOn(Iteration),
 }
 
 /// By how much to count the iterations of some loops back.
@@ -142,7 +146,9 @@ impl Terms {
                 leaves.into_iter().collect()
             }
             Term::New { of: None, .. } => Rc::from([]),
-            Term::New { .. } | Term::Handed { .. } => Rc::from([number]),
+            Term::New { .. } | Term::Handed { .. } | Term::Counted(_) | Term::GoesOn(_) => {
+                Rc::from([number])
+            }
         };
         self.terms.push(term.clone());
         self.leaves.push(leaves);
@@ -165,7 +171,7 @@ impl Terms {
         match &self.terms[term as usize] {
             Term::Of(..) => None,
             Term::New { of, .. } => *of,
-            Term::Handed { of, .. } => Some(*of),
+            Term::Handed { of, .. } | Term::Counted(of) | Term::GoesOn(of) => Some(*of),
         }
     }
 
@@ -213,6 +219,8 @@ impl Terms {
                 index,
                 of: from(of),
             },
+            Term::Counted(of) => Term::Counted(from(of)),
+            Term::GoesOn(of) => Term::GoesOn(from(of)),
         };
         self.number(term)
     }
