@@ -26,10 +26,11 @@ pub(crate) fn for_each_read(op: &Op, mut read: impl FnMut(Slot)) {
             Collective::Vote { predicate, .. } => all(&[*predicate]),
             _ => {}
         },
-        Op::Async(what, _) => match &**what {
-            Async::StoreLater { words, .. } => all(words),
-            _ => {}
-        },
+        Op::Async(what, _) => {
+            if let Async::StoreLater { words, .. } = &**what {
+                all(words);
+            }
+        }
         Op::Copy { .. }
         | Op::Access(_)
         | Op::Tiles(_)

@@ -121,7 +121,10 @@ pub(super) fn mark<'c: 'a, 'a>(
 fn begins_partition(op: OperationRef<'_, '_>) -> bool {
     let parent = op.parent_op();
     parent.is_some_and(|parent| OpFacts::of(parent).control == Control::Partitions)
-        && op.parent_block().and_then(|block| block.operations().next()) == Some(op)
+        && op
+            .parent_block()
+            .and_then(|block| block.operations().next())
+            == Some(op)
 }
 
 /// What is open before each node.
@@ -213,7 +216,10 @@ mod tests {
         assert_eq!(at_end(&[WAITS, MULTIPLIES, MEETS]), Open::default());
         assert_eq!(at_end(&[WAITS, MEETS]), WAITS.opens);
         assert_eq!(at_end(&[WAITS, READS, MULTIPLIES, MEETS]), READS.opens);
-        assert_eq!(at_end(&[READS, MEETS, WAITS, MULTIPLIES, MEETS]), Open::default());
+        assert_eq!(
+            at_end(&[READS, MEETS, WAITS, MULTIPLIES, MEETS]),
+            Open::default()
+        );
         // An access of the iteration before.
         assert_eq!(at_end(&[MULTIPLIES, MULTIPLIES, READS]), READS.opens);
     }

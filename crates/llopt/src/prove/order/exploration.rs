@@ -19,11 +19,10 @@
 //!
 //! What an iteration gets from the one before is a function of what that one got, and so on back to the first: it would be
 //! another term in each iteration. So at the head it gets a name, by its number among the values of this iteration, and
-//! nothing else is known of it. Partitions execute the same iterations one after the other. If a value at the head is equal to one that
-//! already has a name in the same iteration, as a term over the names of the iteration before, then it gets that
-//! name. So two partitions that compute the number of programs' iterations by the same functions from the same values
-//! agree in each iteration, by induction: that is how the equality is established. If they compute it otherwise, they have different names
-//! and may differ.
+//! nothing else is known of it. Partitions execute the same iterations one after the other. If a value at the head is equal to one
+//! that already has a name in the same iteration, as a term over the names of the iteration before, then it gets that name. So two
+//! partitions that compute the iterations of their inner loops by the same functions from the same values agree in each iteration, by
+//! induction: that is how the equality is established. If they compute them otherwise, they have different names and may differ.
 //!
 //! What was decided about names is forgotten when no partition has or gets them any more.
 //!

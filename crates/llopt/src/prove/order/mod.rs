@@ -46,6 +46,10 @@
 //! This is model checking with an induction over recurring states (Clarke, Grumberg and Peled, *Model checking*, 1999,
 //! chapter 6, on quotients).
 //!
+//! **Loops in loops.** Where a loop has another number of iterations in each iteration of the loop around it, the executions
+//! are too many. Then it is decided at each head of the outer loop whether it goes on, and each state there is followed once
+//! ([`exploration`]).
+//!
 //! **Conditions** that nothing determines are taken both ways; equal conditions, also in different partitions, the same
 //! way.
 //!
