@@ -10,6 +10,8 @@
 //! one since these bytes were last used, the op is marked ([`CLUSTER_HAS_MET`]) and needs none. After an op that reads
 //! the memory of other blocks, the wait for the other readers is deferred (`late_waits`).
 //!
+//! Arrivals of warps for themselves are marked where no barrier of the warp is needed before them (`lanes`).
+//!
 //! A write to global memory that several warps have read waits for all of them (`repeated`).
 //!
 //! Where halves of a block take turns, one barrier between two accesses is not enough (`turns`).
@@ -19,6 +21,7 @@
 
 mod accesses;
 mod fences;
+mod lanes;
 mod late_waits;
 mod node;
 pub mod placement;
@@ -107,9 +110,14 @@ pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Comp
         for node in repeated {
             wait_before(node, true);
         }
-        for node in barriers {
+        for &node in &barriers {
             wait_before(node, false);
         }
+        let nodes: Vec<OperationRef<'_, '_>> = points
+            .iter()
+            .map(|&point| buffers.program.points[point].operation)
+            .collect();
+        lanes::mark(&graph, &nodes, &barriers, !is_kernel);
         late_waits::defer(&buffers);
         if let Some(name) = flow::symbol_name(function) {
             frames.insert(name, accesses::frame(&buffers)?);

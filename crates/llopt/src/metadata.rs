@@ -121,12 +121,12 @@ impl Metadata {
         launch
     }
 
-    /// The blocks on the simulated machine that compute all programs of a grid, if each computes several: half as many,
-    /// so that most compute two.
+    /// The blocks on the simulated machine that compute all programs of a grid, if each computes several: a third as many,
+    /// so that most compute three, and use buffers that are filled once for each program again even if there are two.
     #[must_use]
     pub fn blocks_of_programs(grid: [u32; 3]) -> [u32; 3] {
         let programs = grid.into_iter().fold(1, u32::saturating_mul);
-        [programs.div_ceil(2), 1, 1]
+        [programs.div_ceil(3), 1, 1]
     }
 
     /// The metadata of a module that is not lowered, from its attributes and the options: its name and its memory are

@@ -532,7 +532,7 @@ impl<'a, const W: usize> Block<'a, W> {
             }
             for &(warp, lanes, _) in &barrier.waiting {
                 self.clocks.given(warp, &barrier.known);
-                self.clocks.advance(warp);
+                self.clocks.meet(warp);
                 if let Some(warp) = self.warps[warp].as_mut() {
                     for path in &mut warp.paths {
                         if path.mask & lanes != 0 && path.state == State::Barrier {
@@ -567,7 +567,7 @@ impl<'a, const W: usize> Block<'a, W> {
         let waiting = std::mem::take(&mut barrier.waiting);
         for &(index, lanes) in &waiting {
             self.clocks.learn(index, &taught);
-            self.clocks.advance(index);
+            self.clocks.meet(index);
             if let Some(warp) = self.warps[index].as_mut() {
                 for path in &mut warp.paths {
                     if path.mask & lanes != 0 && path.state == State::Barrier {

@@ -531,9 +531,10 @@ pub(crate) enum Async {
     ProxyFence,
     /// `wgmma.fence`.
     ProductFence,
-    /// A product of a warp group begins; it reads these registers.
+    /// A product of a warp group begins; it reads these registers, and is part of this piece of assembly.
     ProductBegin {
         registers: Vec<Slot>,
+        assembly: SiteId,
         site: SiteId,
     },
     /// An operand of a product is read from shared memory.

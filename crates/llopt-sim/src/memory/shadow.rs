@@ -6,9 +6,12 @@
 //! warp's tick. An earlier access is ordered before a later one by warp `w` if
 //!
 //! - another warp did it, and `w` knows of that tick (through a barrier, or an mbarrier it waited for), or
-//! - the same warp did it, and either the same lane, or an earlier tick (lanes meet at `.sync` operations, and each
-//!   meeting is a tick), or the hardware runs warps in lockstep (AMD), where only lanes of one and the same
-//!   instruction are unordered.
+//! - the same warp did it, and either the same lane, or a tick before the latest meeting of the lanes, or the hardware runs
+//!   warps in lockstep (AMD), where only lanes of one and the same instruction are unordered.
+//!
+//! Lanes meet at barriers of the warp and of the block, which are ticks. Other instructions of a whole warp, such as
+//! shuffles, synchronise its lanes but order no memory (PTX ISA, "bar.warp.sync", and nothing of the kind elsewhere). So where a
+//! single lane arrives at an mbarrier, it hands on what its warp knew when the lanes met, and what it did itself since then.
 //!
 //! Two unordered accesses of a byte, one of them a write, race, unless both are atomic. Writes that do not change the
 //! byte are accepted: duplicated lanes and warps store the same value intentionally.
@@ -50,6 +53,7 @@
 //! the reader has arrived: such an arrival is itself an access of shared memory, after the read. Libraries give the buffers of a ring
 //! back to its producer this way, without a fence. Each warp has the ticks of reads that it knows to be *performed*.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::machine::bytecode::{Fence, SiteId};
@@ -147,6 +151,8 @@ pub(crate) struct Knowledge {
     performed: Vec<u32>,
     /// The engine's copies that are complete.
     copies: Ticks,
+    /// Later ticks of single lanes, by warp and lane.
+    lanes: BTreeMap<(u16, u8), u32>,
 }
 
 impl Knowledge {
@@ -156,7 +162,14 @@ impl Knowledge {
             fenced: vec![0; warps],
             performed: vec![0; warps],
             copies: Ticks::default(),
+            lanes: BTreeMap::new(),
         }
+    }
+
+    /// Whether it includes what a lane of a warp did in a tick.
+    fn includes(&self, warp: u16, lane: u8, tick: u32) -> bool {
+        let of_lane = || self.lanes.get(&(warp, lane)).copied();
+        self.known[usize::from(warp)] >= tick || of_lane().is_some_and(|last| last >= tick)
     }
 
     /// Adds the knowledge of another.
@@ -172,6 +185,13 @@ impl Knowledge {
             }
         }
         self.copies.join(&other.copies);
+        for (&of, &tick) in &other.lanes {
+            let last = self.lanes.entry(of).or_default();
+            *last = (*last).max(tick);
+        }
+        let known = &self.known;
+        self.lanes
+            .retain(|(warp, _), tick| *tick > known[usize::from(*warp)]);
     }
 }
 
@@ -183,6 +203,8 @@ pub(crate) struct Clocks {
     /// Warps of a block; the blocks of a cluster are executed as one.
     warps_per_block: usize,
     lockstep: bool,
+    /// For each warp, the tick that began when its lanes last met.
+    met: Vec<u32>,
     /// The number of copies that the engine has performed.
     copies: u32,
     /// Where barriers order no memory by themselves: what each warp has released, and what barriers have offered it since
@@ -205,6 +227,7 @@ impl Clocks {
             vectors,
             warps_per_block: warps.max(1),
             lockstep,
+            met: vec![1; warps],
             copies: 0,
             by_fences: None,
         }
@@ -239,9 +262,15 @@ impl Clocks {
         }
     }
 
-    /// Lanes of the warp have synchronised.
+    /// The warp comes to its next tick.
     pub(crate) fn advance(&mut self, warp: usize) {
         self.vectors[warp].known[warp] += 1;
+    }
+
+    /// The lanes of a warp meet.
+    pub(crate) fn meet(&mut self, warp: usize) {
+        self.advance(warp);
+        self.met[warp] = self.vectors[warp].known[warp];
     }
 
     /// The knowledge that a warp brings to a barrier.
@@ -286,11 +315,24 @@ impl Clocks {
         self.vectors[warp].join(from);
     }
 
-    /// The knowledge that a warp brings to an mbarrier: its reads are performed once the arrival is.
-    pub(crate) fn arriving(&self, warp: usize) -> Knowledge {
+    /// The knowledge that a warp, or one lane of it, brings to an mbarrier: its reads are performed once the arrival is.
+    pub(crate) fn arriving(&self, warp: usize, lane: Option<usize>) -> Knowledge {
         let mut knowledge = self.vectors[warp].clone();
-        knowledge.performed[warp] = knowledge.known[warp];
+        let now = knowledge.known[warp];
+        knowledge.performed[warp] = now;
+        if let Some(lane) = lane.filter(|_| !self.lockstep) {
+            knowledge.known[warp] = self.met[warp] - 1;
+            knowledge.lanes.insert((warp as u16, lane as u8), now);
+        }
         knowledge
+    }
+
+    /// All lanes of a warp have waited at an mbarrier, where this is known.
+    pub(crate) fn waited(&mut self, warp: usize, known: &Knowledge) {
+        // Where all lanes have arrived themselves, they have met.
+        let own = known.known.get(warp).map_or(0, |own| own + 1);
+        self.met[warp] = self.met[warp].max(own.min(self.tick(warp)));
+        self.learn(warp, known);
     }
 
     /// A proxy fence of the warp: all that it knows of becomes visible to the engine, and its own reads are performed.
@@ -332,7 +374,7 @@ impl Clocks {
             return self.vectors[warp].copies.contains(stamp.tick);
         }
         if usize::from(stamp.warp) != warp {
-            return self.vectors[warp].known[usize::from(stamp.warp)] >= stamp.tick;
+            return self.vectors[warp].includes(stamp.warp, stamp.lane, stamp.tick);
         }
         if stamp.lane == lane {
             return true;
@@ -340,7 +382,7 @@ impl Clocks {
         if self.lockstep {
             return stamp.sequence != sequence;
         }
-        stamp.tick < self.tick(warp)
+        stamp.tick < self.met[warp]
     }
 
     /// Whether an event applies to a warp or the engine, and is known to it. Events do not apply to warps of another
@@ -353,7 +395,12 @@ impl Clocks {
             true => is_one_block,
             false => who / self.warps_per_block == warp / self.warps_per_block,
         };
-        is_of_the_block && (who == warp || self.vectors[who].known[warp] >= event.tick)
+        let knowledge = &self.vectors[who];
+        let mut lanes = knowledge.lanes.iter();
+        let of_lane =
+            |((of, _), tick): (&(u16, u8), &u32)| *of == event.warp && *tick >= event.tick;
+        is_of_the_block
+            && (who == warp || knowledge.known[warp] >= event.tick || lanes.any(of_lane))
     }
 
     /// Whether the engine, for the copy it performs, sees the data that the stamped access wrote.
@@ -641,7 +688,7 @@ mod tests {
             for vector in &all {
                 clocks.learn(warp, vector);
             }
-            clocks.advance(warp);
+            clocks.meet(warp);
         }
     }
 
@@ -684,7 +731,7 @@ mod tests {
             shadow.write(0, stamp(&clocks, Kind::Write, 0, 0, 0), true, &clocks);
             let problem = shadow.read(0, stamp(&clocks, Kind::Read, 0, 1, 1), &clocks);
             assert_eq!(problem.is_some(), !lockstep);
-            clocks.advance(0);
+            clocks.meet(0);
             assert_eq!(
                 shadow.write(0, stamp(&clocks, Kind::Write, 0, 2, 2), true, &clocks),
                 None

@@ -263,10 +263,12 @@ impl<const W: usize> Block<'_, W> {
             Async::ProductFence => warp.product_registers.fence(),
             Async::ProductBegin {
                 ref registers,
+                assembly,
                 site,
             } => {
-                self.check_product_fence(warp, frame, registers, mask, site);
                 if self.grid.sanitize {
+                    self.check_product_fence(warp, frame, registers, (mask, assembly, site));
+                    warp.product_registers.begin(assembly);
                     warp.in_flight.begin(site);
                 }
             }
@@ -340,7 +342,8 @@ impl<const W: usize> Block<'_, W> {
         site: SiteId,
     ) -> Executed<()> {
         for lane in lanes(mask) {
-            let known = self.clocks.arriving(warp.index);
+            let alone = (mask.count_ones() as usize) < W;
+            let known = self.clocks.arriving(warp.index, alone.then_some(lane));
             let (who, address) = ((warp.index, lane), arrival.addresses[lane]);
             self.touch_barrier(who, warp.index, address, Kind::AtomicWrite, site);
             let barrier = self.transaction_barrier(warp.index, lane, address, site)?;
@@ -406,7 +409,7 @@ impl<const W: usize> Block<'_, W> {
         };
         let taught = barrier.taught.clone();
         if complete {
-            self.clocks.learn(warp, &taught);
+            self.clocks.waited(warp, &taught);
             self.polls.answered(warp);
         } else {
             self.polls.in_vain(warp, lane, place, site);

@@ -53,6 +53,8 @@ pub(crate) struct Emitter<'t> {
     line: u32,
     /// Text of the LLVM instruction being translated, for sites.
     text: String,
+    /// The site that the instruction's first one is.
+    first_site: SiteId,
     /// Type of `float` arithmetic in this function.
     pub(crate) single: Real,
     pub(crate) local_bytes: u64,
@@ -79,6 +81,7 @@ impl<'t> Emitter<'t> {
             current: 0,
             line: 0,
             text: String::new(),
+            first_site: 0,
             single,
             local_bytes: 0,
             clamp_overflow: false,
@@ -99,6 +102,12 @@ impl<'t> Emitter<'t> {
     pub(crate) fn at(&mut self, line: u32, text: String) {
         self.line = line;
         self.text = text;
+        self.first_site = self.tables.sites.len() as SiteId;
+    }
+
+    /// A number of the LLVM instruction being translated, if it has any site.
+    pub(crate) fn instruction(&self) -> SiteId {
+        self.first_site
     }
 
     pub(crate) fn slot(&mut self) -> Slot {

@@ -28,7 +28,9 @@ impl<const W: usize> Block<'_, W> {
             if !Self::all_here(warp, path, mask, members, false, meeting.site) {
                 return Ok(Flow::Blocked);
             }
-            self.clocks.advance(warp.index);
+            if matches!(meeting.what, Collective::Meet) {
+                self.clocks.meet(warp.index);
+            }
         }
         let rows = &mut warp.frames[frame].rows;
         if let Collective::Matrix(matrix) = &meeting.what {

@@ -5,27 +5,32 @@ use crate::machine::bytecode::{Async, Collective, Op, Slot};
 use crate::machine::report::FindingKind;
 use crate::machine::warp::Warp;
 
-/// The slots that an op reads and that can contain a result.
-fn read_by(op: &Op) -> Vec<Slot> {
+/// Calls for each slot that an op reads and that can contain a result.
+pub(crate) fn for_each_read(op: &Op, mut read: impl FnMut(Slot)) {
+    let mut all = |slots: &[Slot]| slots.iter().for_each(|slot| read(*slot));
     match op {
-        Op::Map1 { a, .. } => vec![*a],
-        Op::Map2 { a, b, .. } => vec![*a, *b],
-        Op::Map3 { a, b, c, .. } => vec![*a, *b, *c],
-        Op::Access(access) if access.store => access.parts.iter().map(|part| part.slot).collect(),
-        Op::Atomic(atomic) => [&atomic.value[..], &atomic.compare[..]].concat(),
-        Op::Tiles(tiles) if tiles.store => tiles.registers.clone(),
-        Op::Call(call) => call.arguments.iter().map(|(_, here)| *here).collect(),
+        Op::Map1 { a, .. } => all(&[*a]),
+        Op::Map2 { a, b, .. } => all(&[*a, *b]),
+        Op::Map3 { a, b, c, .. } => all(&[*a, *b, *c]),
+        Op::Access(access) if access.store => access.parts.iter().for_each(|part| read(part.slot)),
+        Op::Atomic(atomic) => {
+            all(&atomic.value);
+            all(&atomic.compare);
+        }
+        Op::Tiles(tiles) if tiles.store => all(&tiles.registers),
+        Op::Call(call) => call.arguments.iter().for_each(|(_, here)| read(*here)),
         Op::Collective(meeting) => match &meeting.what {
             Collective::Shuffle { value, .. }
             | Collective::Match { value, .. }
-            | Collective::Reduce { value, .. } => vec![*value],
-            Collective::Vote { predicate, .. } => vec![*predicate],
-            _ => Vec::new(),
+            | Collective::Reduce { value, .. } => all(&[*value]),
+            Collective::Vote { predicate, .. } => all(&[*predicate]),
+            _ => {}
         },
-        Op::Async(what, _) => match &**what {
-            Async::StoreLater { words, .. } => words.clone(),
-            _ => Vec::new(),
-        },
+        Op::Async(what, _) => {
+            if let Async::StoreLater { words, .. } = &**what {
+                all(words);
+            }
+        }
         Op::Copy { .. }
         | Op::Access(_)
         | Op::Tiles(_)
@@ -40,7 +45,7 @@ fn read_by(op: &Op) -> Vec<Slot> {
         | Op::Trap(_)
         | Op::Print(_)
         | Op::Expect(_)
-        | Op::Life(_) => Vec::new(),
+        | Op::Life(_) => {}
     }
 }
 
@@ -63,12 +68,12 @@ impl<const W: usize> Block<'_, W> {
             return;
         }
         // A product may use the registers that it accumulates into.
-        let early = match in_flight.product {
-            Some(_) => None,
-            None => read_by(op)
-                .into_iter()
-                .find_map(|slot| in_flight.result_in(frame, slot)),
-        };
+        let mut early = None;
+        if in_flight.product.is_none() {
+            for_each_read(op, |slot| {
+                early = early.or(in_flight.result_in(frame, slot))
+            });
+        }
         if let Op::Map1 { dst, .. } | Op::Map2 { dst, .. } | Op::Map3 { dst, .. } = op {
             in_flight.slots.remove(&(frame, *dst));
         }

@@ -141,18 +141,14 @@ impl<const W: usize> Block<'_, W> {
         Ok(())
     }
 
-    /// Reports a product that is issued without a `wgmma.fence` that orders the registers it reads.
+    /// Reports a product that is issued without a `wgmma.fence` that orders the registers it reads and writes.
     pub(crate) fn check_product_fence(
         &mut self,
         warp: &Warp<W>,
         frame: usize,
         registers: &[Slot],
-        mask: u64,
-        site: SiteId,
+        (mask, assembly, site): (u64, SiteId, SiteId),
     ) {
-        if !self.grid.sanitize {
-            return;
-        }
         let fences = &warp.product_registers;
         let message = if !fences.is_fenced() {
             "a product of a warp group without wgmma.fence before it"
@@ -161,6 +157,8 @@ impl<const W: usize> Block<'_, W> {
             .any(|&slot| fences.is_unfenced(frame, slot))
         {
             "a product of a warp group reads a register that was written after the latest wgmma.fence"
+        } else if fences.is_read_unfenced(assembly) {
+            "a product of a warp group writes registers that were read after the latest wgmma.fence"
         } else {
             return;
         };

@@ -224,3 +224,114 @@ fn a_ring_whose_buffers_are_released_too_early_is_wrong() {
     };
     assert!(matches!(only.verdict, Verdict::Wrong { .. }), "{only:?}");
 }
+
+/// A ring of two buffers through which a partition copies the tiles of one program after the other. Each program has its own
+/// number of tiles, which both sides compute from the number of the program and from `read` and `filled`.
+fn programs(read: &str, filled: &str) -> Source {
+    let ring = "!ttg.memdesc<2x64x64xf16, #tile, #smem, mutable>";
+    let tile = "!ttg.memdesc<64x64xf16, #tile, #smem, mutable>";
+    let barriers = "!ttg.memdesc<2x1xi64, #bar, #smem, mutable>";
+    let barrier = "!ttg.memdesc<1xi64, #bar, #smem, mutable>";
+    let descriptor = "!tt.tensordesc<tensor<64x64xf16, #tile>>";
+    let begin: String = (0..2)
+        .map(|index| {
+            format!(
+                "
+    %i{index} = arith.constant {index} : i32
+    %full{index} = ttg.memdesc_index %full[%i{index}] : {barriers} -> {barrier}
+    %empty{index} = ttg.memdesc_index %empty[%i{index}] : {barriers} -> {barrier}
+    ttng.init_barrier %full{index}, 1 : {barrier}
+    ttng.init_barrier %empty{index}, 1 : {barrier}"
+            )
+        })
+        .collect();
+    // Slot and phase go round both loops. The number of tiles of the next program follows from that of the last one.
+    let both_loops = |phase: i64, programs: &str, tiles: &str, body: &str| {
+        format!(
+            "
+      %zero = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      %phase = arith.constant {phase} : i32
+      %end:3 = scf.for %p = %zero to {programs} step %one iter_args(%s0 = %zero, %f0 = %phase, %old = %zero) -> (i32, i32, i32) : i32 {{
+        %square = arith.muli %p, %old : i32
+        %tiles = arith.addi %square, {tiles} : i32
+        %next:2 = scf.for %k = %zero to %tiles step %one iter_args(%s = %s0, %f = %f0) -> (i32, i32) : i32 {{
+          {body}
+          %slot = arith.subi %one, %s : i32
+          %is_last = arith.cmpi eq, %s, %one : i32
+          %turned = arith.subi %one, %f : i32
+          %turn = arith.select %is_last, %turned, %f : i32
+          scf.yield %slot, %turn : i32, i32
+        }}
+        scf.yield %next#0, %next#1, %tiles : i32, i32, i32
+      }}"
+        )
+    };
+    let reads = both_loops(
+        0,
+        "%n",
+        read,
+        &format!(
+            "%cf = ttg.memdesc_index %full[%s] : {barriers} -> {barrier}
+          %cb = ttg.memdesc_index %ring[%s] : {ring} -> {tile}
+          ttng.wait_barrier %cf, %f : {barrier}
+          %t = ttg.local_load %cb : {tile} -> tensor<64x64xf16, #b>
+          tt.store %o, %t : tensor<64x64x!tt.ptr<f16>, #b>
+          %ce = ttg.memdesc_index %empty[%s] : {barriers} -> {barrier}
+          ttng.arrive_barrier %ce, 1 : {barrier}"
+        ),
+    );
+    let fills = both_loops(
+        1,
+        "%pn",
+        filled,
+        &format!(
+            "%true = arith.constant true
+          %pe = ttg.memdesc_index %pempty[%s] : {barriers} -> {barrier}
+          %pf = ttg.memdesc_index %pfull[%s] : {barriers} -> {barrier}
+          %pb = ttg.memdesc_index %pring[%s] : {ring} -> {tile}
+          ttng.wait_barrier %pe, %f : {barrier}
+          ttng.barrier_expect %pf, 8192, %true : {barrier}
+          ttng.async_tma_copy_global_to_local %px[%zero, %k] %pb, %pf, %true : {descriptor}, {barrier} -> {tile}"
+        ),
+    );
+    let text = format!(
+        r#"#b = #ttg.blocked<{{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}}>
+#tile = #ttg.nvmma_shared<{{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}}>
+#bar = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}}>
+#smem = #ttg.shared_memory
+module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32}} {{
+  tt.func public @programs(%x: {descriptor}, %o: tensor<64x64x!tt.ptr<f16>, #b>, %n: i32, %m: i32, %q: i32) {{
+    %ring = ttg.local_alloc : () -> {ring}
+    %full = ttg.local_alloc : () -> {barriers}
+    %empty = ttg.local_alloc : () -> {barriers}{begin}
+    ttg.warp_specialize(%x, %n, %m, %q, %ring, %full, %empty)
+    default {{{reads}
+      ttg.warp_yield
+    }}
+    partition0(%px: {descriptor}, %pn: i32, %pm: i32, %pq: i32, %pring: {ring}, %pfull: {barriers}, %pempty: {barriers}) num_warps(1) {{{fills}
+      ttg.warp_return
+    }} : ({descriptor}, i32, i32, i32, {ring}, {barriers}, {barriers}) -> ()
+    tt.return
+  }}
+}}
+"#
+    );
+    Source::new("programs.ttgir", text)
+}
+
+#[test]
+fn programs_with_different_numbers_of_tiles_are_ordered() {
+    let mut unmissed = unmissed("programs", &programs("%m", "%pm"), &options("cuda:90", 3));
+    // Before the inner loop, which has a barrier and a fence of its own, are others.
+    unmissed.retain(|one| one.op != "ttng.fence_async_shared");
+    assert!(are_barriers(&unmissed), "{unmissed:?}");
+}
+
+#[test]
+fn partitions_that_disagree_about_the_number_of_tiles_are_not_proven() {
+    let proof = prove_order(&programs("%m", "%pq"), &options("cuda:90", 3)).unwrap();
+    let proven = |verdict: &Verdict| matches!(verdict, Verdict::Proven { .. });
+    let mut verdicts = proof.obligations.iter().map(|one| &one.verdict);
+    assert!(!verdicts.any(proven), "{proof:?}");
+}

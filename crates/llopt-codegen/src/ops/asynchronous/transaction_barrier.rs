@@ -4,7 +4,7 @@
 //! One thread of the block arrives and expects; all threads wait. Barriers in the IR order the accesses of the
 //! threads of the block among themselves.
 
-use llopt_dialects::ttg::effects::ARRIVES_BY_WARP;
+use llopt_dialects::ttg::effects::{ARRIVES_BY_WARP, LANES_HAVE_MET};
 use llopt_dialects::ttng;
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::OperationExt;
@@ -122,7 +122,9 @@ pub(crate) fn arrive(
             return Err(lowering.invalid(op.operation(), reason));
         }
         // What the other lanes have read must be read before the first lane arrives.
-        lowering.hooks().warp_barrier(lowering.e);
+        if op.operation().attr(LANES_HAVE_MET).is_none() {
+            lowering.hooks().warp_barrier(lowering.e);
+        }
         let first = lowering
             .threads
             .acts_under(lowering.e, lowering.hooks(), lanes - 1);

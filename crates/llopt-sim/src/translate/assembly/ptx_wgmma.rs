@@ -220,7 +220,12 @@ fn product(
             registers.push(t.read(register, 32)?);
         }
     }
-    push(t, Async::ProductBegin { registers, site });
+    let begin = Async::ProductBegin {
+        registers,
+        assembly: t.e.instruction(),
+        site,
+    };
+    push(t, begin);
     let (zero, accumulator) = accumulator(t, out, scale_d)?;
     let per = (32 / a_element.bits()) as usize;
     let deal_a = Deal::MmaA16 { per };

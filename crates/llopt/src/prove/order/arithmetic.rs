@@ -6,19 +6,40 @@ use std::collections::HashMap;
 use llopt_dialects::arith::CmpIPredicate;
 
 use super::choices::{Choices, FAR};
-use super::number::{Number, Parts, Term, Terms, normalised};
+use super::number::{Iteration, Number, Parts, Term, Terms, normalised};
 use super::skeleton::Function;
 
 /// Moduli above this one make too many states.
 const LARGEST_MODULUS: i64 = 4096;
 
+/// The function of a choice between two numbers that is not decided yet.
+const CHOICE: u32 = 1 << 29 | 15;
+
+/// What was decided about unknown numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) bounds: HashMap<Parts, i64>,
+    pub(super) conditions: HashMap<Parts, bool>,
+}
+
+/// A loop of which it is decided at its head whether it goes on.
+#[derive(Clone, Debug)]
+struct Opened {
+    class: u32,
+    lower: Number,
+    upper: Number,
+    step: i64,
+}
+
 /// The numbers of all executions, and the decisions of the present one.
 #[derive(Debug)]
 pub(super) struct Arithmetic {
-    terms: Terms,
+    pub(super) terms: Terms,
     pub(super) choices: Choices,
-    bounds: HashMap<Parts, i64>,
-    conditions: HashMap<Parts, bool>,
+    pub(super) facts: Facts,
+    /// Whether a choice between unknown numbers is decided only when something depends on it.
+    pub(super) defers: bool,
+    opened: Vec<Opened>,
     /// The divisors through which induction variables determine buffers and phases.
     pub(super) modulus: i64,
     divisors: HashMap<usize, i64>,
@@ -43,8 +64,9 @@ impl Default for Arithmetic {
         Self {
             terms: Terms::default(),
             choices: Choices::default(),
-            bounds: HashMap::new(),
-            conditions: HashMap::new(),
+            facts: Facts::default(),
+            defers: false,
+            opened: Vec::new(),
             modulus: 1,
             divisors: HashMap::new(),
             distances: HashMap::new(),
@@ -55,20 +77,15 @@ impl Default for Arithmetic {
 }
 
 impl Arithmetic {
-    /// Begins an execution.
-    pub(super) fn rewind(&mut self) {
+    /// Begins an execution, in which this was decided already.
+    pub(super) fn rewind(&mut self, facts: Facts) {
         self.choices.rewind();
-        self.bounds.clear();
-        self.conditions.clear();
+        self.facts = facts;
         self.distances.clear();
         (self.compared, self.unsettled) = (0, 0);
     }
 
-    pub(super) fn new_term(&mut self, slot: usize, agent: usize, before: u64) -> Number {
-        Number::term(self.terms.number(Term::New(slot, agent, before)))
-    }
-
-    fn term(&mut self, function: u32, of: &[Number]) -> Number {
+    pub(super) fn term(&mut self, function: u32, of: &[Number]) -> Number {
         let of = of
             .iter()
             .map(|number| (number.constant, number.parts.clone()));
@@ -81,31 +98,63 @@ impl Arithmetic {
             return Some(value);
         }
         let (parts, sign) = normalised(&number.parts);
-        let value = match self.bounds.get(&parts) {
+        let value = match self.facts.bounds.get(&parts) {
             Some(&value) => value,
             None => {
-                let unit = *self.choices.bounds.get(&parts)?;
-                let value = self.choices.bound(unit.abs()) * unit.signum();
-                self.bounds.insert(parts, value);
+                let (shape, turned) = normalised(&self.terms.shape(&parts));
+                let unit = *self.choices.bounds.get(&shape)?;
+                let value = self.choices.bound(unit.abs()) * unit.signum() * turned;
+                self.facts.bounds.insert(parts, value);
                 value
             }
         };
         Some(number.constant.wrapping_add(sign * value))
     }
 
+    /// The value of a number, with choices decided on which it depends.
+    pub(super) fn decide(&mut self, number: &Number) -> Option<i64> {
+        let mut number = number.clone();
+        loop {
+            if let Some(value) = self.resolve(&number) {
+                return Some(value);
+            }
+            let (term, factor, of) = number.parts.iter().find_map(|&(term, factor)| match self
+                .terms
+                .get(term)
+            {
+                Term::Of(CHOICE, of) => Some((term, factor, of.clone())),
+                _ => None,
+            })?;
+            let [condition, x, y] = &of[..] else {
+                return None;
+            };
+            let sum = |(constant, parts): &(i64, Parts)| Number {
+                constant: *constant,
+                parts: parts.clone(),
+                drifts: 0,
+            };
+            let chosen = if self.holds(&sum(condition)) { x } else { y };
+            number = number.plus(&Number::term(term), -factor);
+            number = number.plus(&sum(chosen), factor);
+        }
+    }
+
+    /// Whether it is decided that a condition holds.
+    fn decided(&self, condition: &Number) -> Option<bool> {
+        match condition.value() {
+            Some(value) => Some(value != 0),
+            None => self.facts.conditions.get(&condition.parts).copied(),
+        }
+    }
+
     /// The truth of a condition, decided if nothing determines it.
     pub(super) fn holds(&mut self, condition: &Number) -> bool {
-        match condition.value() {
-            Some(value) => value != 0,
-            None => {
-                if let Some(&known) = self.conditions.get(&condition.parts) {
-                    return known;
-                }
-                let holds = self.choices.condition();
-                self.conditions.insert(condition.parts.clone(), holds);
-                holds
-            }
-        }
+        self.decided(condition).unwrap_or_else(|| {
+            let holds = self.choices.condition();
+            let parts = condition.parts.clone();
+            self.facts.conditions.insert(parts, holds);
+            holds
+        })
     }
 
     /// The iterations of a loop, or `None` if an execution must begin anew, now that its bounds are known.
@@ -124,7 +173,7 @@ impl Arithmetic {
         let value = match self.resolve(&distance) {
             Some(value) => value,
             None => {
-                let (parts, sign) = normalised(&distance.parts);
+                let (parts, sign) = normalised(&self.terms.shape(&distance.parts));
                 self.choices.bounds.insert(parts, sign * step);
                 return None;
             }
@@ -133,6 +182,87 @@ impl Arithmetic {
             0
         } else {
             (value - 1) / step + 1
+        })
+    }
+
+    /// It is decided at the head of a loop with these bounds whether it goes on. `false` if that was not known before.
+    pub(super) fn open(&mut self, class: u32, [lower, upper, step]: [&Number; 3]) -> bool {
+        let Some(step) = step.value().filter(|step| *step > 0) else {
+            return true;
+        };
+        let is_known = self.opened.iter().any(|of| of.class == class);
+        if !is_known {
+            let (lower, upper) = (lower.clone(), upper.clone());
+            self.opened.push(Opened {
+                class,
+                lower,
+                upper,
+                step,
+            });
+        }
+        is_known
+    }
+
+    /// Whether a loop has an iteration, decided if nothing determines it.
+    pub(super) fn goes_on(&mut self, of: Iteration) -> bool {
+        for (parts, &holds) in &self.facts.conditions {
+            let [(term, _)] = parts[..] else {
+                continue;
+            };
+            if let Term::GoesOn(other) = self.terms.get(term)
+                && other.class == of.class
+                && (holds && other.number >= of.number || !holds && other.number <= of.number)
+            {
+                return holds;
+            }
+        }
+        let term = self.terms.number(Term::GoesOn(of));
+        self.holds(&Number::term(term))
+    }
+
+    /// How a difference of integers compares with zero, if it is one to the end of a loop.
+    fn compared_with_end(&mut self, predicate: CmpIPredicate, difference: &Number) -> Option<bool> {
+        use CmpIPredicate as P;
+        let counted = difference
+            .parts
+            .iter()
+            .find_map(|&(term, _)| match self.terms.get(term) {
+                Term::Counted(of) => Some((term, *of)),
+                _ => None,
+            });
+        let opened = self.opened.iter().find_map(|of| {
+            let (from, number) = match counted {
+                Some((term, at)) if at.class == of.class => (Number::term(term), at.number),
+                Some(_) => return None,
+                None => (of.lower.clone(), 0),
+            };
+            // What is left of the loop is the sum of a known number and the parts of this one, or its negative.
+            let left = of.upper.plus(&from, -1);
+            let sign = [1, -1].into_iter().find(|sign| {
+                !left.parts.is_empty() && difference.plus(&left, *sign).parts.is_empty()
+            })?;
+            let known = difference.plus(&left, sign).constant;
+            Some((of.class, of.step, number, sign, known))
+        });
+        // The difference is `known - sign * left`.
+        let (class, step, number, sign, known) = opened?;
+        let mut is_left_above = |bound: i64| {
+            let number = number + bound / step;
+            let exists = bound % step == 0 && number >= 0;
+            exists.then(|| self.goes_on(Iteration { class, number }))
+        };
+        let mut is_below = |bound: i64| match sign {
+            1 => is_left_above(known - bound),
+            _ => is_left_above(bound - known - 1).map(|above| !above),
+        };
+        Some(match predicate {
+            P::Slt => is_below(0)?,
+            P::Sge => !is_below(0)?,
+            P::Sle => is_below(1)?,
+            P::Sgt => !is_below(1)?,
+            P::Eq => is_below(1)? && !is_below(0)?,
+            P::Ne => !is_below(1)? || is_below(0)?,
+            P::Ult | P::Ule | P::Ugt | P::Uge => return None,
         })
     }
 
@@ -188,7 +318,21 @@ impl Arithmetic {
                     self.compare(x.wrapping_sub(y), drifts, at);
                     return Ok(Number::known(compared(predicate, x, y).into()).drifting(drifts));
                 }
+                if let Some(holds) = self.compared_with_end(predicate, &difference) {
+                    return Ok(Number::known(holds.into()).drifting(drifts));
+                }
                 return Ok(self.term(1 << 30 | predicate as u32, &[difference]));
+            }
+            (F::Select, [condition, x, y])
+                if self.defers
+                    && self.decided(condition).is_none()
+                    && (x.value().is_none() || y.value().is_none()) =>
+            {
+                return Ok(if x == y {
+                    x.clone()
+                } else {
+                    self.term(CHOICE, of)
+                });
             }
             (F::Select, [condition, x, y]) => {
                 let chosen = if self.holds(condition) { x } else { y };

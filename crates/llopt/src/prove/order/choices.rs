@@ -4,7 +4,7 @@
 //! bounds a loop. Executions are repeated from the start, with the choices of the last one up to the last that has an
 //! alternative left.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::number::Parts;
 
@@ -38,6 +38,11 @@ pub(super) struct Choices {
     next: usize,
     /// The unknown sums that bound loops, with the steps of the loops; negative ones for sums that count downwards.
     pub(super) bounds: HashMap<Parts, i64>,
+    /// The steps of all these.
+    units: BTreeSet<i64>,
+    /// Iterations up to which each loop is executed with every number of them, and up to which that is necessary.
+    pub(super) least: i64,
+    pub(super) required: i64,
 }
 
 impl Choices {
@@ -67,7 +72,9 @@ impl Choices {
 
     /// The value of an unknown sum that bounds loops with this step.
     pub(super) fn bound(&mut self, unit: i64) -> i64 {
-        let choice = self.choose(Kind::Bound { unit, limit: 1 });
+        self.units.insert(unit);
+        let limit = self.least.max(1);
+        let choice = self.choose(Kind::Bound { unit, limit });
         match choice.taken {
             0 => unit << ENDLESS,
             taken => (taken - 2) * unit,
@@ -76,6 +83,7 @@ impl Choices {
 
     /// Endless loops must also be executed with all numbers of iterations up to this one.
     pub(super) fn require(&mut self, iterations: i64) {
+        self.required = self.required.max(iterations);
         for choice in &mut self.path[..self.next] {
             if let (Kind::Bound { limit, .. }, 0) = (&mut choice.kind, choice.taken) {
                 *limit = (*limit).max(iterations);
@@ -86,12 +94,15 @@ impl Choices {
     /// A comparison found this distance. If it is one to the end of an endless loop, then the last iterations may see the
     /// end: they must be executed with it.
     pub(super) fn compared(&mut self, distance: i64) {
+        for &unit in &self.units {
+            let before = before_end(unit, distance);
+            self.required = self.required.max(before.unwrap_or(0));
+        }
         for choice in &mut self.path[..self.next] {
-            if let (Kind::Bound { unit, limit }, 0) = (&mut choice.kind, choice.taken) {
-                let before = ((*unit << ENDLESS) - distance).div_euclid(*unit) + 1;
-                if (0..MANY).contains(&before) {
-                    *limit = (*limit).max(before);
-                }
+            if let (Kind::Bound { unit, limit }, 0) = (&mut choice.kind, choice.taken)
+                && let Some(before) = before_end(*unit, distance)
+            {
+                *limit = (*limit).max(before);
             }
         }
     }
@@ -112,4 +123,10 @@ impl Choices {
         }
         false
     }
+}
+
+/// How many of the last iterations of an endless loop see its end, if they are at this distance from it.
+fn before_end(unit: i64, distance: i64) -> Option<i64> {
+    let before = ((unit << ENDLESS) - distance).div_euclid(unit) + 1;
+    (0..MANY).contains(&before).then_some(before)
 }

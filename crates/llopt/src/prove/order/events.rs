@@ -74,7 +74,11 @@ impl Execution<'_, '_> {
             return Ok(true);
         }
         let barrier = self.bytes_of(agent, barrier)?;
-        let phase = [self.number(agent, phase), Number::known(1)];
+        let mut phase = self.number(agent, phase);
+        if let Some(known) = self.all.arithmetic.decide(&phase) {
+            phase = Number::known(known).drifting(phase.drifts);
+        }
+        let phase = [phase, Number::known(1)];
         let at = self.at(agent);
         let parity = self.all.arithmetic.apply(Function::And, &phase, at);
         let parity = parity.map_err(Stop::Unsupported)?;
@@ -104,11 +108,13 @@ impl Execution<'_, '_> {
                 count,
                 bytes,
                 by_warp,
+                lanes_meet,
                 pred,
             } if self.acts(agent, *pred) => {
                 let barrier = self.bytes_of(agent, *barrier)?;
+                let by_lanes = *by_warp && !*lanes_meet;
                 self.memory
-                    .arrive(&barrier, agent, (*count, *by_warp, *bytes))?;
+                    .arrive(&barrier, agent, (*count, *by_warp, *bytes), by_lanes)?;
             }
             Event::BulkLoad {
                 barrier,
@@ -137,6 +143,7 @@ impl Execution<'_, '_> {
         for &slot in registers {
             self.uses(agent, slot, place)?;
         }
+        self.memory.converge(agent);
         self.agents[agent].products.committed += 1;
         let group = self.agents[agent].products.committed;
         for &slot in shared {
@@ -214,6 +221,7 @@ impl Execution<'_, '_> {
     }
 
     fn wait_for_products(&mut self, agent: usize, left: i64) {
+        self.memory.converge(agent);
         self.agents[agent].products.wait(left);
         let complete = self.agents[agent].products.complete;
         let is_complete = |of| matches!(of, Pending::Product(group) if group <= complete);

@@ -1,20 +1,18 @@
 //! Executions of a skeleton: agents that take turns, each until it waits.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
+use std::rc::Rc;
 
-use super::arithmetic::{Arithmetic, At};
+use super::arithmetic::{Arithmetic, At, Facts};
 use super::choices::MANY;
 use super::counters::Counters;
 use super::memory::{AGENTS, Hazard, Memory};
-use super::number::{Number, Parts};
+use super::number::{Iteration, Number, Parts, Term};
 use super::skeleton::{Function, Instruction, Skeleton, Slot};
 
 /// Iterations after which a state must have recurred.
 const ITERATIONS: i64 = 400;
-/// Instructions of all executions together.
-const INSTRUCTIONS: u64 = 60_000_000;
-
 /// Why an execution stops.
 #[derive(Clone, Debug)]
 pub(super) enum Stop {
@@ -24,6 +22,8 @@ pub(super) enum Stop {
     Recurred,
     /// A sum is now known to bound a loop.
     Learned,
+    /// Too many executions are necessary, or too long ones.
+    Exhausted(String),
     /// It has no meaning here.
     Unsupported(String),
 }
@@ -40,18 +40,22 @@ pub(super) enum Held {
 
 /// A loop that an agent executes.
 #[derive(Clone, Debug)]
-struct Loop {
-    number: usize,
-    iteration: i64,
-    iterations: i64,
-    induction: Option<(Number, Number)>,
+pub(super) struct Loop {
+    pub(super) number: usize,
+    pub(super) iteration: i64,
+    pub(super) iterations: i64,
+    pub(super) induction: Option<(Number, Number)>,
+    /// Where its induction variable is.
+    pub(super) to: Option<Slot>,
     /// What its bound is of, the same for loops that have the same iterations.
     distance: Parts,
+    /// If it is decided at its head whether it goes on, the term of its bounds.
+    pub(super) class: Option<u32>,
 }
 
 impl Loop {
-    fn is_endless(&self) -> bool {
-        self.iterations - self.iteration >= MANY
+    pub(super) fn is_endless(&self) -> bool {
+        self.class.is_none() && self.iterations - self.iteration >= MANY
     }
 
     fn bit(&self) -> u64 {
@@ -60,7 +64,7 @@ impl Loop {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Ready,
     /// It waits at a barrier, or for the partitions.
     Blocked,
@@ -85,14 +89,19 @@ impl Groups {
 
 #[derive(Clone, Debug)]
 pub(super) struct Agent {
-    at: usize,
-    state: State,
+    pub(super) at: usize,
+    pub(super) state: State,
     pub(super) held: Vec<Held>,
-    loops: Vec<Loop>,
+    pub(super) loops: Vec<Loop>,
     pub(super) copies: Groups,
     pub(super) products: Groups,
     pub(super) stores: Groups,
-    new_terms: u64,
+    /// In the present iteration.
+    pub(super) new_terms: u64,
+    /// It is at the head of a loop, and its state there was remembered.
+    pub(super) is_seen: bool,
+    /// The loops, by the terms of their bounds, of which it is or was decided at the head whether they go on.
+    pub(super) entered: Vec<u32>,
 }
 
 impl Agent {
@@ -106,46 +115,96 @@ impl Agent {
             products: Groups::default(),
             stores: Groups::default(),
             new_terms: 0,
+            is_seen: false,
+            entered: Vec::new(),
         }
     }
 
-    fn endless(&self) -> u64 {
+    /// The iteration of the loop of which it is decided at its head whether it goes on.
+    pub(super) fn open(&self) -> Option<Iteration> {
+        let open = |of: &Loop| of.class.map(|class| (class, of.iteration));
+        let (class, number) = self.loops.iter().find_map(open)?;
+        Some(Iteration { class, number })
+    }
+
+    pub(super) fn endless(&self) -> u64 {
         let endless = self.loops.iter().filter(|one| one.is_endless());
         endless.fold(0, |all, one| all | one.bit())
     }
 }
 
+/// What the heads of loops hand on: in each iteration, the values of different names.
+pub(super) type Handed = BTreeMap<Iteration, Vec<(i64, Parts)>>;
+
+/// Where an execution is, and what was decided before.
+#[derive(Clone, Debug)]
+pub(super) struct Position {
+    pub(super) agents: Vec<Agent>,
+    pub(super) memory: Memory,
+    pub(super) handed: Handed,
+    pub(super) facts: Facts,
+}
+
 /// What all executions have in common.
 #[derive(Debug)]
 pub(super) struct Executions<'s> {
-    skeleton: &'s Skeleton,
+    pub(super) skeleton: &'s Skeleton,
     pub(super) arithmetic: Arithmetic,
+    /// Instructions executed so far, and at most.
     instructions: u64,
-    counters: Counters,
+    limit: u64,
+    pub(super) counters: Counters,
+    /// If it is decided at the heads of outer loops whether they go on, what is known of these heads.
+    pub(super) heads: Option<Heads>,
+}
+
+/// The heads of loops of which it is decided there whether they go on.
+#[derive(Debug)]
+pub(super) struct Heads {
+    /// The states that executions had there.
+    pub(super) seen: HashSet<Vec<i64>>,
+    /// Those from which no execution has gone on yet.
+    pub(super) waiting: Vec<Position>,
+    /// The values that each instruction and those after it use.
+    pub(super) live: Rc<[Vec<Slot>]>,
 }
 
 impl<'s> Executions<'s> {
-    pub(super) fn of(skeleton: &'s Skeleton) -> Self {
+    /// Executions of a skeleton with at most so many instructions together.
+    pub(super) fn of(skeleton: &'s Skeleton, limit: u64) -> Self {
         Self {
             skeleton,
             arithmetic: Arithmetic::default(),
             instructions: 0,
+            limit,
             counters: Counters::of(skeleton),
+            heads: None,
         }
     }
 
-    /// Executes the skeleton once, with the present choices.
-    pub(super) fn run(&mut self) -> Result<(), Stop> {
+    /// Where every execution begins.
+    pub(super) fn start(&self) -> Position {
+        Position {
+            agents: vec![Agent::new(0, self.skeleton.slots)],
+            memory: Memory::of(self.skeleton.warps),
+            handed: Handed::new(),
+            facts: Facts::default(),
+        }
+    }
+
+    /// Executes the skeleton once from a position, with the present choices.
+    pub(super) fn run(&mut self, from: Position) -> Result<(), Stop> {
         if self.skeleton.agents > AGENTS {
             return Err(Stop::Unsupported(format!(
                 "it has more than {AGENTS} partitions"
             )));
         }
-        self.arithmetic.rewind();
+        self.arithmetic.rewind(from.facts);
         let mut execution = Execution {
             skeleton: self.skeleton,
-            agents: vec![Agent::new(0, self.skeleton.slots)],
-            memory: Memory::of(self.skeleton.warps),
+            agents: from.agents,
+            memory: from.memory,
+            handed: from.handed,
             seen: HashMap::new(),
             all: self,
         };
@@ -154,9 +213,10 @@ impl<'s> Executions<'s> {
 }
 
 pub(super) struct Execution<'x, 's> {
-    skeleton: &'s Skeleton,
+    pub(super) skeleton: &'s Skeleton,
     pub(super) agents: Vec<Agent>,
     pub(super) memory: Memory,
+    pub(super) handed: Handed,
     /// The iterations in which an endless loop of an agent had a state, and the comparisons until then.
     seen: HashMap<(usize, usize), HashMap<Vec<i64>, u64>>,
     pub(super) all: &'x mut Executions<'s>,
@@ -166,15 +226,13 @@ impl Execution<'_, '_> {
     fn run(&mut self) -> Result<(), Stop> {
         loop {
             let mut advanced = false;
-            let mut agent = 0;
-            while agent < self.agents.len() {
-                if self.agents[agent].state == State::Blocked {
+            for agent in self.turns() {
+                if self.agents.get(agent).map(|one| one.state) == Some(State::Blocked) {
                     self.agents[agent].state = State::Ready;
                 }
-                while self.agents[agent].state == State::Ready {
+                while self.agents.get(agent).map(|one| one.state) == Some(State::Ready) {
                     advanced |= self.step(agent)?;
                 }
-                agent += 1;
             }
             if self.agents[0].state == State::Ended {
                 return Ok(());
@@ -183,6 +241,14 @@ impl Execution<'_, '_> {
                 return Err(self.stuck());
             }
         }
+    }
+
+    /// The agents, in the order of their turns: those that are behind others in a loop come first, so that none runs further
+    /// ahead than the others let it.
+    fn turns(&self) -> Vec<usize> {
+        let mut turns: Vec<usize> = (0..self.agents.len()).collect();
+        turns.sort_by_key(|&agent| self.agents[agent].open().map(|of| of.number));
+        turns
     }
 
     /// All agents wait.
@@ -211,9 +277,21 @@ impl Execution<'_, '_> {
         if let Held::Number(number) = &self.agents[agent].held[slot] {
             return number.clone();
         }
+        self.new_term(agent, slot)
+    }
+
+    /// An unknown number.
+    fn new_term(&mut self, agent: usize, slot: Slot) -> Number {
         let before = self.agents[agent].new_terms;
         self.agents[agent].new_terms += 1;
-        self.all.arithmetic.new_term(slot, agent, before)
+        let of = self.agents[agent].open();
+        let term = Term::New {
+            slot,
+            agent,
+            before,
+            of,
+        };
+        Number::term(self.all.arithmetic.terms.number(term))
     }
 
     pub(super) fn view(&self, agent: usize, slot: Slot) -> Result<Range<u64>, Stop> {
@@ -228,10 +306,10 @@ impl Execution<'_, '_> {
     /// One instruction of an agent; whether it did anything.
     fn step(&mut self, agent: usize) -> Result<bool, Stop> {
         self.all.instructions += 1;
-        if self.all.instructions > INSTRUCTIONS {
-            let reason =
-                format!("more than {INSTRUCTIONS} instructions of executions are necessary");
-            return Err(Stop::Unsupported(reason));
+        let limit = self.all.limit;
+        if self.all.instructions > limit {
+            let reason = format!("more than {limit} instructions of executions are necessary");
+            return Err(Stop::Exhausted(reason));
         }
         let skeleton = self.skeleton;
         let at = self.agents[agent].at;
@@ -246,14 +324,10 @@ impl Execution<'_, '_> {
             Instruction::Enter { number, bounds, to } => {
                 self.enter(agent, *number, *bounds, *to)?
             }
-            Instruction::Head { exit } => {
-                if let Some(innermost) = self.agents[agent].loops.last() {
-                    if innermost.iteration >= innermost.iterations {
-                        self.agents[agent].loops.pop();
-                        next = *exit;
-                    } else if innermost.is_endless() {
-                        self.recur(agent, at)?;
-                    }
+            Instruction::Head { exit, handed } => {
+                if !self.goes_on(agent, handed)? {
+                    self.agents[agent].loops.pop();
+                    next = *exit;
                 }
             }
             Instruction::Next { to } => {
@@ -261,7 +335,11 @@ impl Execution<'_, '_> {
                     innermost.iteration += 1;
                     let bit = innermost.bit();
                     if let (Some((lower, step)), Some(to)) = (&innermost.induction, to) {
-                        let value = lower.plus(step, innermost.iteration).drifting(bit);
+                        let value = lower.plus(step, innermost.iteration);
+                        let value = match innermost.class {
+                            Some(_) => value,
+                            None => value.drifting(bit),
+                        };
                         self.agents[agent].held[*to] = Held::Number(value);
                     }
                 }
@@ -317,11 +395,31 @@ impl Execution<'_, '_> {
         Ok(true)
     }
 
+    /// At the head of the innermost loop: whether it goes on.
+    fn goes_on(&mut self, agent: usize, handed: &[Slot]) -> Result<bool, Stop> {
+        let at = self.agents[agent].at;
+        let Some(innermost) = self.agents[agent].loops.last() else {
+            return Ok(true);
+        };
+        if let Some(class) = innermost.class {
+            let number = innermost.iteration;
+            return self.decide_at_head(agent, Iteration { class, number }, handed);
+        }
+        if innermost.iteration >= innermost.iterations {
+            return Ok(false);
+        }
+        if innermost.is_endless() {
+            self.recur(agent, at)?;
+        }
+        Ok(true)
+    }
+
     /// The first agent starts others.
     fn fork(&mut self, partitions: &[(usize, Vec<(Slot, Slot)>)], warps: &[i64]) {
         self.memory.fork(warps);
         for (start, moves) in partitions {
             let mut partition = Agent::new(*start, self.skeleton.slots);
+            partition.new_terms = self.agents[0].new_terms;
             for &(from, to) in moves {
                 partition.held[to] = self.agents[0].held[from].clone();
             }
@@ -335,6 +433,9 @@ impl Execution<'_, '_> {
         let all = self.agents[1..].iter().all(ended);
         if all {
             self.memory.join(self.agents.len());
+            // What partitions find the next time is new, too.
+            let terms = self.agents.iter().map(|one| one.new_terms).max();
+            self.agents[0].new_terms = terms.unwrap_or(0);
             self.agents.truncate(1);
         }
         all
@@ -374,7 +475,7 @@ impl Execution<'_, '_> {
             } => {
                 let whole = self.view(agent, *from)?;
                 let index = self.number(agent, *index);
-                let Some(index) = self.all.arithmetic.resolve(&index) else {
+                let Some(index) = self.all.arithmetic.decide(&index) else {
                     let reason = "the number of a buffer in its ring is not known";
                     return Err(Stop::Unsupported(reason.into()));
                 };
@@ -407,9 +508,7 @@ impl Execution<'_, '_> {
         from: &[Slot],
     ) -> Result<Number, Stop> {
         if function == Function::New {
-            let before = self.agents[agent].new_terms;
-            self.agents[agent].new_terms += 1;
-            return Ok(self.all.arithmetic.new_term(to, agent, before));
+            return Ok(self.new_term(agent, to));
         }
         let of: Vec<Number> = from.iter().map(|&slot| self.number(agent, slot)).collect();
         let at = self.at(agent);
@@ -426,29 +525,34 @@ impl Execution<'_, '_> {
         bounds: Option<[Slot; 3]>,
         to: Option<Slot>,
     ) -> Result<(), Stop> {
-        let (iterations, distance, induction) = match bounds {
-            Some(bounds) => {
-                let [lower, upper, step] = bounds.map(|slot| self.number(agent, slot));
-                let iterations = self.all.arithmetic.iterations(&lower, &upper, &step);
-                let distance = upper.plus(&lower, -1).parts;
-                (
-                    iterations.ok_or(Stop::Learned)?,
-                    distance,
-                    Some((lower, step)),
-                )
-            }
-            None => (self.all.arithmetic.any_iterations(), Parts::from([]), None),
-        };
-        let started = Loop {
+        let mut started = Loop {
             number,
             iteration: 0,
-            iterations,
-            induction,
-            distance,
+            iterations: 0,
+            induction: None,
+            to,
+            distance: Parts::from([]),
+            class: None,
         };
-        if let (Some((lower, _)), Some(to)) = (&started.induction, to) {
-            self.agents[agent].held[to] = Held::Number(lower.clone().drifting(started.bit()));
+        if let Some(bounds) = bounds {
+            let [lower, upper, step] = bounds.map(|slot| self.number(agent, slot));
+            started.class = self.class(agent, [&lower, &upper, &step])?;
+            if started.class.is_none() {
+                let iterations = self.all.arithmetic.iterations(&lower, &upper, &step);
+                started.iterations = iterations.ok_or(Stop::Learned)?;
+            }
+            started.distance = upper.plus(&lower, -1).parts;
+            if let Some(to) = to {
+                self.agents[agent].held[to] = Held::Number(match started.class {
+                    Some(_) => lower.clone(),
+                    None => lower.clone().drifting(started.bit()),
+                });
+            }
+            started.induction = Some((lower, step));
+        } else {
+            started.iterations = self.all.arithmetic.any_iterations();
         }
+        self.agents[agent].entered.extend(started.class);
         self.agents[agent].loops.push(started);
         Ok(())
     }
@@ -481,7 +585,7 @@ impl Execution<'_, '_> {
             let reason = format!(
                 "the state of the loop at {place} does not recur in {ITERATIONS} iterations"
             );
-            return Err(Stop::Unsupported(reason));
+            return Err(Stop::Exhausted(reason));
         }
         Ok(())
     }
@@ -509,6 +613,10 @@ impl Execution<'_, '_> {
             }
             for inside in &one.loops {
                 state.push(inside.number as i64);
+                if inside.class.is_some() {
+                    state.push(inside.iteration);
+                    continue;
+                }
                 if !inside.is_endless() {
                     state.push(inside.iterations - inside.iteration);
                     continue;

@@ -126,9 +126,13 @@ impl Spread {
         self.released &= !bit;
     }
 
-    /// Its part of the state.
-    fn snapshot(&self, to: &mut Vec<i64>) {
+    /// Its part of the state, with so many agents: where all know the fact, no wait tells anyone of it.
+    fn snapshot(&self, agents: usize, to: &mut Vec<i64>) {
+        let is_known = self.known[..agents]
+            .iter()
+            .all(|known| *known == Known::All);
         for bits in [self.releasing, self.released] {
+            let bits = if is_known { 0 } else { bits };
             to.extend([bits as i64, (bits >> 64) as i64]);
         }
         to.extend(self.known.iter().map(|known| *known as i64));
@@ -168,6 +172,8 @@ pub(super) struct Access {
     fenced: bool,
     /// For waits: whether the next phase is not complete before all threads have waited.
     seen: bool,
+    /// Whether lanes of a warp have done it that have not met since.
+    by_lanes: bool,
 }
 
 impl Access {
@@ -185,6 +191,7 @@ impl Access {
             performed: Spread::default(),
             fenced: false,
             seen: false,
+            by_lanes: matches!(kind, Kind::Read | Kind::Write | Kind::Copy | Kind::Wait),
         }
     }
 
@@ -297,6 +304,14 @@ impl Memory {
         for access in &mut self.accesses {
             access.done.meet(agent);
             access.performed.meet(agent);
+            access.by_lanes &= access.agent != agent;
+        }
+    }
+
+    /// All lanes of each warp of an agent execute an instruction at once. That orders no memory, but none of them still waits.
+    pub(super) fn converge(&mut self, agent: usize) {
+        for access in &mut self.accesses {
+            access.by_lanes &= access.agent != agent || access.kind != Kind::Wait;
         }
     }
 
@@ -414,19 +429,26 @@ impl Memory {
         Ok(())
     }
 
-    /// An arrival at a barrier: by all warps, each for itself, or by one thread; or one that also expects bytes.
+    /// An arrival at a barrier: by all warps, each for itself, or by one thread; or one that also expects bytes. The lanes of
+    /// a warp meet before one of them arrives for it, or else what they have done since they met does not come before.
     pub(super) fn arrive(
         &mut self,
         barrier: &Range<u64>,
         agent: usize,
         (count, by_warp, expected): (i64, bool, i64),
+        by_lanes: bool,
     ) -> Result<(), Hazard> {
         let least = if by_warp { Known::All } else { Known::Part };
         let index = self.exists(barrier, agent, least)?;
         let released = if by_warp { Known::Part } else { Known::All };
         let own_warp = by_warp || self.single_warps & 1 << agent != 0;
         for access in &mut self.accesses {
-            if access.done.known[agent] >= released {
+            let is_own = access.agent == agent;
+            if by_warp && !by_lanes {
+                access.by_lanes &= !is_own;
+            }
+            let is_left_out = by_lanes && is_own && access.by_lanes;
+            if access.done.known[agent] >= released && !is_left_out {
                 access.done.releasing |= 1 << index;
                 // The arrival is an access of the same warp, after the read.
                 if own_warp && access.agent == agent || access.performed.known[agent] >= released {
@@ -559,20 +581,22 @@ impl Memory {
                     unit,
                     back,
                     i64::from(access.fenced),
-                    i64::from(access.seen),
+                    i64::from(access.seen) | i64::from(access.by_lanes) << 1,
                 ];
-                access.done.snapshot(&mut key);
+                access.done.snapshot(last.len(), &mut key);
                 if access.kind == Kind::Read {
-                    access.performed.snapshot(&mut key);
+                    access.performed.snapshot(last.len(), &mut key);
                 }
                 key
             })
             .collect();
         accesses.sort();
         accesses.dedup();
+        to.push(accesses.len() as i64);
         to.extend(accesses.into_iter().flatten());
         for barrier in &self.barriers {
             let known = barrier.known.iter().map(|known| barrier.completed - known);
+            to.extend([barrier.start as i64, barrier.count]);
             to.extend([barrier.completed & 1, barrier.arrived, barrier.bytes]);
             // Agents that do not wait here know less and less; by three phases or more is the same.
             to.extend(known.map(|behind| behind.min(3)));

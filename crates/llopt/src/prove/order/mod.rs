@@ -46,6 +46,10 @@
 //! This is model checking with an induction over recurring states (Clarke, Grumberg and Peled, *Model checking*, 1999,
 //! chapter 6, on quotients).
 //!
+//! **Loops in loops.** Where a loop has another number of iterations in each iteration of the loop around it, the executions
+//! are too many. Then it is decided at each head of the outer loop whether it goes on, and each state there is followed once
+//! ([`exploration`]).
+//!
 //! **Conditions** that nothing determines are taken both ways; equal conditions, also in different partitions, the same
 //! way.
 //!
@@ -66,6 +70,7 @@ mod choices;
 mod counters;
 mod events;
 mod execution;
+mod exploration;
 mod memory;
 mod number;
 mod reading;
@@ -100,27 +105,55 @@ enum Outcome {
     },
 }
 
-/// Executes a skeleton in all ways.
+/// Instructions of all executions of a skeleton, after which they are explored with what is past forgotten.
+const BEFORE_EXPLORATION: u64 = 1_000_000;
+/// Instructions of all executions of an exploration.
+const EXPLORATION: u64 = 60_000_000;
+/// Instructions of all executions in which a hazard is searched that an exploration has found.
+const AFTER_EXPLORATION: u64 = 10_000_000;
+
+/// Checks all executions of a skeleton.
 fn check(skeleton: &Skeleton) -> Outcome {
-    let mut executions = Executions::of(skeleton);
+    if let Ok(outcome) = execute(&mut Executions::of(skeleton, BEFORE_EXPLORATION)) {
+        return outcome;
+    }
+    let reason = match exploration::explore(skeleton, EXPLORATION) {
+        Ok(runs) => return Outcome::Ordered { runs },
+        Err(Stop::Wrong { place, hazard }) => {
+            let of = &skeleton.places[place];
+            format!("'{}' at {}: {}", of.op, of.location, hazard.text)
+        }
+        Err(Stop::Exhausted(reason) | Stop::Unsupported(reason)) => reason,
+        Err(Stop::Learned | Stop::Recurred) => String::new(),
+    };
+    execute(&mut Executions::of(skeleton, AFTER_EXPLORATION)).unwrap_or_else(|exhausted| {
+        let reason = format!("{exhausted}; with what is past forgotten: {reason}");
+        Outcome::Unsupported { reason }
+    })
+}
+
+/// Executes a skeleton in all ways; the reason if these are too many.
+fn execute(executions: &mut Executions) -> Result<Outcome, String> {
     let mut runs = 0;
     loop {
-        match executions.run() {
+        match executions.run(executions.start()) {
             Ok(()) | Err(Stop::Recurred) => runs += 1,
             Err(Stop::Learned) => {
                 executions.arithmetic.choices.restart();
                 continue;
             }
-            Err(Stop::Unsupported(reason)) => return Outcome::Unsupported { reason },
+            Err(Stop::Exhausted(reason)) => return Err(reason),
+            Err(Stop::Unsupported(reason)) => return Ok(Outcome::Unsupported { reason }),
             Err(Stop::Wrong { place, hazard }) => {
-                let other = hazard.other.map(|other| &skeleton.places[other]);
+                let places = &executions.skeleton.places;
+                let other = hazard.other.map(|other| &places[other]);
                 let other = other.map(|other| format!(" ('{}' at {})", other.op, other.location));
                 let message = format!("{}{}", hazard.text, other.unwrap_or_default());
-                return Outcome::Wrong { place, message };
+                return Ok(Outcome::Wrong { place, message });
             }
         }
         if !executions.arithmetic.choices.advance() {
-            return Outcome::Ordered { runs };
+            return Ok(Outcome::Ordered { runs });
         }
     }
 }

@@ -7,7 +7,7 @@ use llopt_dialects::meaning::facts::{Asynchronous, Control, OpFacts, Synchroniza
 use llopt_dialects::meaning::resource::{BULK_SHARED_MEMORY, PRODUCT_SHARED_MEMORY, SHARED_MEMORY};
 use llopt_dialects::tables::module::NUM_WARPS;
 use llopt_dialects::tables::types::MemDesc;
-use llopt_dialects::ttg::effects::{ALLOCATION_OFFSET, ARRIVES_BY_WARP};
+use llopt_dialects::ttg::effects::{ALLOCATION_OFFSET, ARRIVES_BY_WARP, LANES_HAVE_MET};
 use llopt_dialects::{amdg, scf, tt, ttg, ttng};
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, key};
@@ -244,13 +244,16 @@ impl Builder<'_> {
             bounds: Some(bounds),
             to,
         });
-        let head = self.push(Instruction::Head { exit: 0 });
+        let head = self.push(Instruction::Open);
         let handed = self.region(body)?;
         self.moves(&handed, iterated);
         self.push(Instruction::Next { to });
         self.push(Instruction::Jump(head));
         let exit = self.here();
-        self.skeleton.code[head] = Instruction::Head { exit };
+        self.skeleton.code[head] = Instruction::Head {
+            exit,
+            handed: inside.clone(),
+        };
         let results = self.slots_of(op.result_values());
         self.moves(iterated, &results);
         self.drop_if_idle(op, start);
@@ -275,14 +278,17 @@ impl Builder<'_> {
         let again = self.here();
         let condition = self.region(of.before())?;
         let handed = condition.get(1..).unwrap_or_default();
-        let head = self.push(Instruction::Head { exit: 0 });
+        let head = self.push(Instruction::Open);
         self.moves(handed, &after);
         let yielded = self.region(of.after())?;
         self.moves(&yielded, &before);
         self.push(Instruction::Next { to: None });
         self.push(Instruction::Jump(again));
         let exit = self.here();
-        self.skeleton.code[head] = Instruction::Head { exit };
+        self.skeleton.code[head] = Instruction::Head {
+            exit,
+            handed: handed.to_vec(),
+        };
         let results = self.slots_of(op.result_values());
         self.moves(handed, &results);
         self.drop_if_idle(op, start);
@@ -560,6 +566,7 @@ impl Builder<'_> {
                 count: 1,
                 bytes: of.size(),
                 by_warp: false,
+                lanes_meet: false,
                 pred: Some(self.slot(of.pred())),
             }
         } else if let Some(of) = ttng::ArriveBarrierOp::of(op) {
@@ -568,6 +575,7 @@ impl Builder<'_> {
                 count: of.count(),
                 bytes: 0,
                 by_warp: op.attr(ARRIVES_BY_WARP).is_some(),
+                lanes_meet: op.attr(LANES_HAVE_MET).is_none(),
                 pred: of.pred().map(|pred| self.slot(pred)),
             }
         } else if let Some(of) = ttng::WaitBarrierOp::of(op) {

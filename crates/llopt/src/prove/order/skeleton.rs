@@ -62,6 +62,8 @@ pub(super) enum Event {
         count: i64,
         bytes: i64,
         by_warp: bool,
+        /// Whether the lanes of a warp meet before one of them arrives for it.
+        lanes_meet: bool,
         pred: Option<Slot>,
     },
     Wait {
@@ -135,9 +137,10 @@ pub(super) enum Instruction {
         bounds: Option<[Slot; 3]>,
         to: Option<Slot>,
     },
-    /// Leaves the loop if it has no iteration left.
+    /// Leaves the loop if it has no iteration left; these values are handed from each iteration to the next.
     Head {
         exit: usize,
+        handed: Vec<Slot>,
     },
     Next {
         to: Option<Slot>,
