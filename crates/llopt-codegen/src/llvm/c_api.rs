@@ -42,8 +42,9 @@ static INITIALIZE: Once = Once::new();
 /// (`-nvptx-mad-wide-opt`); no unrolling of loops whose trip count is not known: the tile is the unit of parallelism,
 /// and copies of its body only cost instructions and registers; no search of GVN for the stores that a load depends
 /// on: the stores of a kernel may alias all its pointers, so GVN finds nothing that early CSE over memory SSA has not
-/// found, and takes up to half of the optimiser's time; and no vectorisation of the terms of one sum, which costs
-/// more moves than it saves additions.
+/// found, and takes up to half of the optimiser's time; no vectorisation of the terms of one sum, which costs
+/// more moves than it saves additions; and phis of vectors are not taken apart on AMD, since a value is a vector there
+/// if an instruction takes it whole ([`crate::llvm::fragment_phis`]).
 pub fn initialize() {
     INITIALIZE.call_once(|| {
         Target::initialize_nvptx(&InitializationConfig::default());
@@ -55,6 +56,7 @@ pub fn initialize() {
             c"-unroll-runtime=false",
             c"-enable-gvn-memdep=false",
             c"-slp-vectorize-hor=false",
+            c"-amdgpu-codegenprepare-break-large-phis=false",
         ]
         .map(CStr::as_ptr);
         // SAFETY: the strings are static; LLVM copies what it keeps.

@@ -2,8 +2,9 @@
 //!
 //! Before: the device libraries are linked in ([`crate::llvm::device_library`]), and words that loops carry are split
 //! in the blocks that use their parts (`parts_where_taken`). After: addresses of one array are split into a common
-//! base and constant offsets, and the target's back end decides where these go (`BackEnd::after_optimization`); and
-//! values are computed late where they do not fit into registers (`late_values`).
+//! base and constant offsets, and the target's back end decides where these go (`BackEnd::after_optimization`). Where
+//! LLVM allocates registers, matrix fragments are passed on whole (`fragment_phis`), and values are computed late if
+//! they do not fit into registers (`late_values`).
 //!
 //! LLVM's own pipelines are designed for C++ programs. `default<O3>` has a hundred passes, most of which handle
 //! things that lowered tile code never has: exceptions, coroutines, profiles, virtual calls, copies of memory, tail
@@ -30,7 +31,7 @@ use llopt_target::{Feature, Target};
 
 use crate::error::CodegenError;
 use crate::llvm::instructions::{any, change_all};
-use crate::llvm::{addresses, late_values, parts_where_taken};
+use crate::llvm::{addresses, fragment_phis, late_values, parts_where_taken};
 use crate::targets::back_end::{VendorPasses, back_end};
 
 /// Optimises `module`, into which the device libraries are linked already.
@@ -51,6 +52,9 @@ pub fn optimize(
         is_packable(instruction, packs_singles)
     });
     run(module, machine, &last_passes(vendor, has_pairs))?;
+    if target.llvm_allocates_registers() {
+        fragment_phis::join(module);
+    }
     // Constants leave the addresses, so that accesses share the rest and take the constants as offsets.
     change_all(module, InstructionOpcode::Or, addresses::gather_constants);
     change_all(
