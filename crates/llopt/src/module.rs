@@ -351,6 +351,20 @@ pub(crate) fn widen_products(
     )
 }
 
+/// Computes tiles that are whole without masks, and the last one apart.
+///
+/// # Errors
+/// Of the pass.
+pub(crate) fn split_tiles(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    let (target, warps) = (options.target, num_warps(module, options));
+    let pass = format!("whole-tiles{{target={target} num-warps={warps}}}");
+    run_alone(context, module, options, &pass)
+}
+
 /// Decomposes products of scaled operands that no matrix unit of the target supports.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, compact_iterations, descriptor_blocks,
     descriptor_objects, descriptor_to_copy, descriptor_to_pointer, early_loads, f32_dot,
     late_operands, layouts, legalize, longest_first, loops, ownership, persistent, pipelining,
-    products, scaled_dot, split_k, tensor_copies, warp_groups, widened_products,
+    products, scaled_dot, split_k, tensor_copies, warp_groups, whole_tiles, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -393,6 +393,17 @@ const STEPS: &[Step] = {
         Step::new(Tiles, "simplify", Work::Pass(&descriptor_to_copy::REWRITE))
             .when(&[Condition::Has(Feature::BulkTensorCopy)])
             .requires(&[P::PointersForMadeDescriptors]),
+        // What a descriptor loads is masked by pointers now, where there is no copy for it.
+        Step::new(
+            Tiles,
+            "simplify",
+            Work::Call(
+                whole_tiles::REWRITE.argument,
+                whole_tiles::REWRITE.description,
+                module::split_tiles,
+            ),
+        )
+        .requires(&[P::Structured, P::Inlined]),
         Step::new(
             Tiles,
             "layouts",

@@ -1,0 +1,213 @@
+//! What ops would save without some masks, by the prices of accesses and of arithmetic, before there are layouts.
+//!
+//! A thread's elements of an access are `n`, and an instruction moves as many of them as neighbours have one mask and
+//! addresses that follow each other. Without the mask there are fewer instructions, and the mask is not computed. What
+//! lanes exchange is about the same in both, so it is only estimated, for the sum with which the saving is compared.
+
+use std::collections::HashMap;
+
+use llopt_dialects::arith::{AndIOp, ConstantOp};
+use llopt_dialects::layout::transfer;
+use llopt_dialects::meaning::facts::{Integers, OpFacts};
+use llopt_dialects::tables::types::{Pointer, RankedTensor};
+use llopt_dialects::tt::{AddPtrOp, LoadOp, ReduceOp, ScanOp, StoreOp};
+use llopt_mlir::ir::{OperationExt, Walk, key};
+use llopt_plan::global_access::{Addresses, mask_width};
+use llopt_plan::{elementwise, types};
+use llopt_target::Target;
+use melior::ir::{OperationRef, Value, ValueLike};
+
+use crate::axis::AxisAnalysis;
+
+/// The prices, for threads of blocks of a size.
+pub(super) struct Prices<'f> {
+    pub(super) target: Target,
+    /// Threads of a block.
+    pub(super) threads: u64,
+    pub(super) facts: &'f AxisAnalysis,
+}
+
+/// The cost of ops for a warp, and what of it masks cause.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Saving {
+    pub(super) all: f32,
+    pub(super) saved: f32,
+}
+
+/// An access to memory by a tensor of pointers.
+struct Access<'c, 'a> {
+    pointer: Value<'c, 'a>,
+    mask: Option<Value<'c, 'a>>,
+    is_load: bool,
+}
+
+impl<'c: 'a, 'a> Access<'c, 'a> {
+    fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
+        if let Some(load) = LoadOp::of(operation) {
+            return Some(Self {
+                pointer: load.ptr(),
+                mask: load.mask(),
+                is_load: true,
+            });
+        }
+        let store = StoreOp::of(operation)?;
+        Some(Self {
+            pointer: store.ptr(),
+            mask: store.mask(),
+            is_load: false,
+        })
+    }
+}
+
+/// How many neighbours have one value in masks that follow from some that are true throughout.
+#[derive(Default)]
+pub(super) struct Widths {
+    /// Along each dimension; nothing of masks that are true throughout.
+    known: HashMap<usize, Option<Vec<u64>>>,
+}
+
+impl Widths {
+    /// Those in ops, in their order, if these masks are true throughout.
+    pub(super) fn of(
+        operations: &[OperationRef<'_, '_>],
+        masks: impl Iterator<Item = usize>,
+        facts: &AxisAnalysis,
+    ) -> Self {
+        let mut widths = Self {
+            known: masks.map(|mask| (mask, None)).collect(),
+        };
+        for operation in operations {
+            operation.for_each_op(Walk::PreOrder, |inner| widths.add(inner, facts));
+        }
+        widths
+    }
+
+    fn add(&mut self, operation: OperationRef<'_, '_>, facts: &AxisAnalysis) {
+        let Some(result) = operation.result_value(0) else {
+            return;
+        };
+        let Some(tensor) = RankedTensor::of(result.r#type()) else {
+            return;
+        };
+        let is_known = |value: Value<'_, '_>| self.known.contains_key(&key(value));
+        if let Some(both) = AndIOp::of(operation).filter(|_| !is_known(result)) {
+            let operands = [both.lhs(), both.rhs()];
+            if operands.into_iter().any(is_known) {
+                let is_whole = operands.into_iter().all(|mask| self.is_whole(mask));
+                let of_both = |dim| operands.map(|mask| self.along(mask, dim, facts));
+                let least = |dim| of_both(dim).into_iter().fold(u64::MAX, u64::min);
+                let widths = (!is_whole).then(|| (0..tensor.rank()).map(least).collect());
+                self.known.insert(key(result), widths);
+            }
+            return;
+        }
+        let is_repeated = matches!(
+            OpFacts::of(operation).integers,
+            Integers::ExpandDims | Integers::Broadcast
+        );
+        let operand = operation.operand_value(0);
+        if is_repeated && operand.is_some_and(|of| self.is_whole(of)) {
+            self.known.insert(key(result), None);
+        }
+    }
+
+    /// Whether a mask is true throughout.
+    pub(super) fn is_whole(&self, mask: Value<'_, '_>) -> bool {
+        matches!(self.known.get(&key(mask)), Some(None))
+    }
+
+    /// How many neighbours along a dimension have one value in a mask.
+    fn along(&self, mask: Value<'_, '_>, dim: usize, facts: &AxisAnalysis) -> u64 {
+        match self.known.get(&key(mask)) {
+            Some(None) => u64::MAX,
+            Some(Some(widths)) => widths.get(dim).copied().unwrap_or(1),
+            None => mask_width(Some(&facts.facts(mask)), dim),
+        }
+    }
+}
+
+impl Prices<'_> {
+    /// That of some ops and those in their regions, without masks.
+    pub(super) fn of(&self, operations: &[OperationRef<'_, '_>], masks: &Widths) -> Saving {
+        let mut sum = Saving::default();
+        for operation in operations {
+            operation.for_each_op(Walk::PreOrder, |inner| {
+                let of_op = self.of_op(inner, masks).unwrap_or_default();
+                sum.all += of_op.all;
+                sum.saved += of_op.saved;
+            });
+        }
+        sum
+    }
+
+    /// The elements of a tensor that a thread has.
+    fn of_thread(&self, tensor: RankedTensor<'_>) -> f32 {
+        let elements: u64 = transfer::extents(&tensor.shape()).iter().product();
+        (elements as f32 / self.threads as f32).max(1.0)
+    }
+
+    fn of_op(&self, operation: OperationRef<'_, '_>, masks: &Widths) -> Option<Saving> {
+        if let Some(access) = Access::of(operation) {
+            return self.of_access(&access, masks);
+        }
+        let costs = self.target.movement_costs();
+        let result = operation.result_value(0)?;
+        let combines = ReduceOp::of(operation).is_some() || ScanOp::of(operation).is_some();
+        if combines {
+            let operand = RankedTensor::of(operation.operand_value(0)?.r#type())?;
+            let steps = self.target.warp_size().ilog2() as f32;
+            let all =
+                self.of_thread(operand) * costs.select + steps * (costs.shuffle + costs.exchange);
+            return Some(Saving { all, saved: 0.0 });
+        }
+        let tensor = RankedTensor::of(result.r#type())?;
+        let is_renamed = ConstantOp::of(operation).is_some()
+            || AddPtrOp::of(operation).is_some()
+            || !matches!(
+                OpFacts::of(operation).integers,
+                Integers::Unknown | Integers::Elementwise | Integers::IfPure | Integers::Bits
+            );
+        if is_renamed {
+            return None;
+        }
+        let each = elementwise::instructions_on(operation, self.target) * costs.arithmetic;
+        let all = self.of_thread(tensor) * each;
+        let saved = match masks.is_whole(result) {
+            true => all,
+            false => 0.0,
+        };
+        Some(Saving { all, saved })
+    }
+
+    fn of_access(&self, access: &Access<'_, '_>, masks: &Widths) -> Option<Saving> {
+        let costs = self.target.global_costs_among_blocks();
+        let tensor = RankedTensor::of(access.pointer.r#type())?;
+        let element = types::element(Pointer::of(tensor.element())?.pointee())?;
+        let bytes = u64::from(element.memory_bits() / 8).max(1);
+        let extents = transfer::extents(&tensor.shape());
+        let facts = self.facts.facts(access.pointer);
+        let addresses = Addresses::Pointers(&facts);
+        let widest = u64::from(self.target.max_global_access_bits() / 8) / bytes;
+        let each = self.of_thread(tensor);
+        let width = |of_mask: &dyn Fn(usize) -> u64| {
+            let along = extents.iter().enumerate().map(|(dim, &extent)| {
+                let width = addresses.width_along(dim, bytes).min(of_mask(dim));
+                width.min(extent).min(widest)
+            });
+            (along.max().unwrap_or(1) as f32).min(each)
+        };
+        let with = |mask: Value<'_, '_>, dim| mask_width(Some(&self.facts.facts(mask)), dim);
+        let now = width(&|dim| access.mask.map_or(u64::MAX, |mask| with(mask, dim)));
+        let then = width(&|dim| match access.mask {
+            Some(mask) => masks.along(mask, dim, self.facts),
+            None => u64::MAX,
+        });
+        let instruction = costs.instruction + if access.is_load { costs.wait } else { 0.0 };
+        let sectors =
+            each * self.target.warp_size() as f32 * bytes as f32 / costs.sector_bytes as f32;
+        Some(Saving {
+            all: each / now * instruction + sectors * costs.sector,
+            saved: (each / now - each / then) * instruction,
+        })
+    }
+}
