@@ -135,36 +135,40 @@ fn shared_iterations<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> f64 {
 
 /// Whether a loop runs what another one has left.
 fn continues<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> bool {
-    let begins = operation.operand_value(0);
-    begins.is_some_and(|begins| {
-        begins.uses().any(|used| {
-            used.operand == 1
-                && used.operation != operation
-                && next(&[used.operation]).is_some_and(|next| next == operation)
-        })
+    operation.operand_value(0).is_some_and(|begins| {
+        let mut others = begins.uses().filter(|used| used.operand == 1);
+        others.any(|used| follows(&[used.operation], operation))
     })
 }
 
-/// The loop that runs what the last of these has left: it has the same step, and it begins where the last one ends. The
+/// A loop that runs what the last of these has left.
+fn next<'c: 'a, 'a>(parts: &[OperationRef<'c, 'a>]) -> Option<OperationRef<'c, 'a>> {
+    let between = parts.last()?.operand_value(1)?;
+    let mut users = between.users();
+    users.find(|user| follows(parts, *user))
+}
+
+/// Whether a loop runs what the last of others has left: it has the same step, and it begins where the last one ends. The
 /// place between both is what splitting off iterations computes: nothing of a loop may be left, so that place may be the
 /// beginning of the first one.
-fn next<'c: 'a, 'a>(parts: &[OperationRef<'c, 'a>]) -> Option<OperationRef<'c, 'a>> {
-    let (first, last) = (parts.first()?, parts.last()?);
-    let between = last.operand_value(1)?;
-    let choice = between.defining_op().and_then(arith::SelectOp::of)?;
-    let begins = choice.operation().operand_value(2)?;
-    if Some(begins) != first.operand_value(0) && Some(begins) != last.operand_value(0) {
-        return None;
-    }
-    let mut users = between.uses().filter(|used| used.operand == 0);
-    let next = users.find(|used| {
-        let next = used.operation;
-        !parts.contains(&next)
-            && Control::of(next) == Control::For
-            && next.parent_block() == last.parent_block()
-            && next.operand_value(2) == last.operand_value(2)
-    })?;
-    Some(next.operation)
+fn follows<'c: 'a, 'a>(parts: &[OperationRef<'c, 'a>], next: OperationRef<'c, 'a>) -> bool {
+    let [first, ..] = parts else {
+        return false;
+    };
+    let last = parts.last().unwrap_or(first);
+    let Some(between) = last.operand_value(1) else {
+        return false;
+    };
+    let choice = between.defining_op().and_then(arith::SelectOp::of);
+    let begins = choice.and_then(|choice| choice.operation().operand_value(2));
+    let is_beginning =
+        |of: &OperationRef<'c, 'a>| begins.is_some() && begins == of.operand_value(0);
+    (is_beginning(first) || is_beginning(last))
+        && !parts.contains(&next)
+        && Control::of(next) == Control::For
+        && next.operand_value(0) == Some(between)
+        && next.parent_block() == last.parent_block()
+        && next.operand_value(2) == last.operand_value(2)
 }
 
 /// Whether a loop, or the second block of a conditional, is known to be hardly ever executed.

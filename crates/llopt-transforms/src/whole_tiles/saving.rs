@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use llopt_dialects::arith::{AndIOp, ConstantOp};
+use llopt_dialects::arith::{AndIOp, ConstantOp, SelectOp};
 use llopt_dialects::layout::transfer;
 use llopt_dialects::meaning::facts::{Integers, OpFacts};
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
@@ -172,7 +172,9 @@ impl Prices<'_> {
         }
         let each = elementwise::instructions_on(operation, self.target) * costs.arithmetic;
         let all = self.of_thread(tensor) * each;
-        let saved = match masks.is_whole(result) {
+        let chooses = SelectOp::of(operation).map(|choice| choice.condition());
+        let is_known = |value| masks.is_whole(value);
+        let saved = match is_known(result) || chooses.is_some_and(is_known) {
             true => all,
             false => 0.0,
         };
