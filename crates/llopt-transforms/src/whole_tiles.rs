@@ -30,8 +30,8 @@
 //!
 //! # When it pays
 //!
-//! It takes the code a second time. So it is done where the price of an iteration, or of the program, falls by a twentieth
-//! ([`saving`]). Programs whose tile is whole are assumed to be as many of all as iterations whose tile is; but not where the
+//! It takes the code a second time. So it is done where both the price of an iteration, or of the program, and its
+//! instructions fall by a twentieth ([`saving`]): a long computation between accesses is not worth being compiled twice. Programs whose tile is whole are assumed to be as many of all as iterations whose tile is; but not where the
 //! start does not depend on the program's number: there each program has the same tile, which is whole or is not.
 //!
 //! # What stays as it is
@@ -70,7 +70,7 @@ use crate::products::is_product;
 use bounded::{Bound, Bounded};
 use saving::{Prices, Widths};
 
-/// The part of its cost that the code without masks must save to be worth being there a second time.
+/// The part of its cost and of its instructions that code must save without masks to be worth being there a second time.
 const SHARE: f32 = 0.05;
 /// The most ops that are copied.
 const MOST: usize = 256;
@@ -244,8 +244,7 @@ impl<'c: 'a, 'a> Part<'c, 'a> {
     fn pays(&self, prices: &Prices<'_>) -> bool {
         let masks = self.masks.iter().map(|mask| key(mask.mask));
         let widths = Widths::of(&self.operations, masks, prices.facts);
-        let saving = prices.of(&self.operations, &widths);
-        saving.saved >= SHARE * saving.all
+        prices.of(&self.operations, &widths).is_above(SHARE)
     }
 }
 

@@ -5,6 +5,7 @@
 //! lanes exchange is about the same in both, so it is only estimated, for the sum with which the saving is compared.
 
 use std::collections::HashMap;
+use std::ops::Add;
 
 use llopt_dialects::arith::{AndIOp, ConstantOp, SelectOp};
 use llopt_dialects::layout::transfer;
@@ -27,11 +28,46 @@ pub(super) struct Prices<'f> {
     pub(super) facts: &'f AxisAnalysis,
 }
 
-/// The cost of ops for a warp, and what of it masks cause.
+/// The cost of ops for a warp and the instructions of their code, and what of both masks cause.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Saving {
-    pub(super) all: f32,
-    pub(super) saved: f32,
+    /// The cost.
+    all: f32,
+    saved: f32,
+    /// The instructions.
+    code: f32,
+    spared: f32,
+}
+
+impl Saving {
+    /// Whether both the cost and the code shrink by at least this part.
+    pub(super) fn is_above(self, share: f32) -> bool {
+        self.saved >= share * self.all && self.spared >= share * self.code
+    }
+
+    /// That of so many instructions of this cost.
+    fn of(instructions: f32, cost: f32, are_spared: bool) -> Self {
+        let spared = f32::from(u8::from(are_spared));
+        Self {
+            all: instructions * cost,
+            saved: spared * instructions * cost,
+            code: instructions,
+            spared: spared * instructions,
+        }
+    }
+}
+
+impl Add for Saving {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            all: self.all + other.all,
+            saved: self.saved + other.saved,
+            code: self.code + other.code,
+            spared: self.spared + other.spared,
+        }
+    }
 }
 
 /// An access to memory by a tensor of pointers.
@@ -132,9 +168,7 @@ impl Prices<'_> {
         let mut sum = Saving::default();
         for operation in operations {
             operation.for_each_op(Walk::PreOrder, |inner| {
-                let of_op = self.of_op(inner, masks).unwrap_or_default();
-                sum.all += of_op.all;
-                sum.saved += of_op.saved;
+                sum = sum + self.of_op(inner, masks).unwrap_or_default();
             });
         }
         sum
@@ -156,9 +190,9 @@ impl Prices<'_> {
         if combines {
             let operand = RankedTensor::of(operation.operand_value(0)?.r#type())?;
             let steps = self.target.warp_size().ilog2() as f32;
-            let all =
-                self.of_thread(operand) * costs.select + steps * (costs.shuffle + costs.exchange);
-            return Some(Saving { all, saved: 0.0 });
+            let in_thread = Saving::of(self.of_thread(operand), costs.select, false);
+            let in_warp = Saving::of(steps, costs.shuffle + costs.exchange, false);
+            return Some(in_thread + in_warp);
         }
         let tensor = RankedTensor::of(result.r#type())?;
         let is_renamed = ConstantOp::of(operation).is_some()
@@ -170,15 +204,12 @@ impl Prices<'_> {
         if is_renamed {
             return None;
         }
-        let each = elementwise::instructions_on(operation, self.target) * costs.arithmetic;
-        let all = self.of_thread(tensor) * each;
+        let each = elementwise::instructions_on(operation, self.target);
         let chooses = SelectOp::of(operation).map(|choice| choice.condition());
         let is_known = |value| masks.is_whole(value);
-        let saved = match is_known(result) || chooses.is_some_and(is_known) {
-            true => all,
-            false => 0.0,
-        };
-        Some(Saving { all, saved })
+        let follows = is_known(result) || chooses.is_some_and(is_known);
+        let instructions = self.of_thread(tensor) * each;
+        Some(Saving::of(instructions, costs.arithmetic, follows))
     }
 
     fn of_access(&self, access: &Access<'_, '_>, masks: &Widths) -> Option<Saving> {
@@ -207,9 +238,15 @@ impl Prices<'_> {
         let instruction = costs.instruction + if access.is_load { costs.wait } else { 0.0 };
         let sectors =
             each * self.target.warp_size() as f32 * bytes as f32 / costs.sector_bytes as f32;
-        Some(Saving {
-            all: each / now * instruction + sectors * costs.sector,
-            saved: (each / now - each / then) * instruction,
-        })
+        let moved = Saving {
+            all: sectors * costs.sector,
+            ..Saving::default()
+        };
+        let spared = each / now - each / then;
+        Some(
+            moved
+                + Saving::of(each / then, instruction, false)
+                + Saving::of(spared, instruction, true),
+        )
     }
 }
