@@ -31,8 +31,9 @@
 //! # When it pays
 //!
 //! It takes the code a second time. So it is done where both the price of an iteration, or of the program, and its
-//! instructions fall by a twentieth ([`saving`]): a long computation between accesses is not worth being compiled twice. Programs whose tile is whole are assumed to be as many of all as iterations whose tile is; but not where the
-//! start does not depend on the program's number: there each program has the same tile, which is whole or is not.
+//! instructions fall by a twentieth ([`saving`]): a long computation between accesses is not worth being compiled twice.
+//! Programs whose tile is whole are assumed to be as many of all as iterations whose tile is; but not where the start does
+//! not depend on the program's number: there each program has the same tile, which is whole or is not.
 //!
 //! # What stays as it is
 //!

@@ -9,7 +9,7 @@ use std::ops::Add;
 
 use llopt_dialects::arith::{AndIOp, ConstantOp, SelectOp};
 use llopt_dialects::layout::transfer;
-use llopt_dialects::meaning::facts::{Integers, OpFacts};
+use llopt_dialects::meaning::facts::{Integers, LayoutAnchor, OpFacts};
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::tt::{AddPtrOp, LoadOp, ReduceOp, ScanOp, StoreOp};
 use llopt_mlir::ir::{OperationExt, Walk, key};
@@ -75,22 +75,23 @@ struct Access<'c, 'a> {
     pointer: Value<'c, 'a>,
     mask: Option<Value<'c, 'a>>,
     is_load: bool,
+    /// Whether each element is updated by itself.
+    is_update: bool,
 }
 
 impl<'c: 'a, 'a> Access<'c, 'a> {
     fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
-        if let Some(load) = LoadOp::of(operation) {
-            return Some(Self {
-                pointer: load.ptr(),
-                mask: load.mask(),
-                is_load: true,
-            });
-        }
-        let store = StoreOp::of(operation)?;
+        let (mask, is_load) = match OpFacts::of(operation).anchor? {
+            LayoutAnchor::Load => (LoadOp::of(operation)?.mask(), true),
+            LayoutAnchor::Store => (StoreOp::of(operation)?.mask(), false),
+            LayoutAnchor::Update | LayoutAnchor::CompareAndSwap => (None, false),
+            LayoutAnchor::Buffer => return None,
+        };
         Some(Self {
-            pointer: store.ptr(),
-            mask: store.mask(),
-            is_load: false,
+            pointer: operation.operand_value(0)?,
+            mask,
+            is_load,
+            is_update: LoadOp::of(operation).is_none() && StoreOp::of(operation).is_none(),
         })
     }
 }
@@ -220,7 +221,10 @@ impl Prices<'_> {
         let extents = transfer::extents(&tensor.shape());
         let facts = self.facts.facts(access.pointer);
         let addresses = Addresses::Pointers(&facts);
-        let widest = u64::from(self.target.max_global_access_bits() / 8) / bytes;
+        let widest = match access.is_update {
+            true => 1,
+            false => u64::from(self.target.max_global_access_bits() / 8) / bytes,
+        };
         let each = self.of_thread(tensor);
         let width = |of_mask: &dyn Fn(usize) -> u64| {
             let along = extents.iter().enumerate().map(|(dim, &extent)| {
