@@ -3,6 +3,8 @@
 //! A thread's elements of an access are `n`, and an instruction moves as many of them as neighbours have one mask and
 //! addresses that follow each other. Without the mask there are fewer instructions, and the mask is not computed. What
 //! lanes exchange is about the same in both, so it is only estimated, for the sum with which the saving is compared.
+//!
+//! Beside updates nothing becomes wider: neighbouring lanes update neighbours, so a thread has single elements.
 
 use std::collections::HashMap;
 use std::ops::Add;
@@ -166,13 +168,21 @@ impl Widths {
 impl Prices<'_> {
     /// That of some ops and those in their regions, without masks.
     pub(super) fn of(&self, operations: &[OperationRef<'_, '_>], masks: &Widths) -> Saving {
-        let mut sum = Saving::default();
+        let mut inner = Vec::new();
         for operation in operations {
-            operation.for_each_op(Walk::PreOrder, |inner| {
-                sum = sum + self.of_op(inner, masks).unwrap_or_default();
-            });
+            operation.for_each_op(Walk::PreOrder, |operation| inner.push(operation));
         }
-        sum
+        let is_update = |operation: &OperationRef<'_, '_>| {
+            let anchor = OpFacts::of(*operation).anchor;
+            matches!(
+                anchor,
+                Some(LayoutAnchor::Update | LayoutAnchor::CompareAndSwap)
+            )
+        };
+        let widens = !inner.iter().any(is_update);
+        let of_op = |operation| self.of_op(operation, masks, widens).unwrap_or_default();
+        let all = inner.into_iter().map(of_op);
+        all.fold(Saving::default(), Saving::add)
     }
 
     /// The elements of a tensor that a thread has.
@@ -181,9 +191,14 @@ impl Prices<'_> {
         (elements as f32 / self.threads as f32).max(1.0)
     }
 
-    fn of_op(&self, operation: OperationRef<'_, '_>, masks: &Widths) -> Option<Saving> {
+    fn of_op(
+        &self,
+        operation: OperationRef<'_, '_>,
+        masks: &Widths,
+        widens: bool,
+    ) -> Option<Saving> {
         if let Some(access) = Access::of(operation) {
-            return self.of_access(&access, masks);
+            return self.of_access(&access, masks, widens);
         }
         let costs = self.target.movement_costs();
         let result = operation.result_value(0)?;
@@ -213,7 +228,7 @@ impl Prices<'_> {
         Some(Saving::of(instructions, costs.arithmetic, follows))
     }
 
-    fn of_access(&self, access: &Access<'_, '_>, masks: &Widths) -> Option<Saving> {
+    fn of_access(&self, access: &Access<'_, '_>, masks: &Widths, widens: bool) -> Option<Saving> {
         let costs = self.target.global_costs_among_blocks();
         let tensor = RankedTensor::of(access.pointer.r#type())?;
         let element = types::element(Pointer::of(tensor.element())?.pointee())?;
@@ -239,6 +254,7 @@ impl Prices<'_> {
             Some(mask) => masks.along(mask, dim, self.facts),
             None => u64::MAX,
         });
+        let then = if widens { then } else { now };
         let instruction = costs.instruction + if access.is_load { costs.wait } else { 0.0 };
         let sectors =
             each * self.target.warp_size() as f32 * bytes as f32 / costs.sector_bytes as f32;
