@@ -115,29 +115,17 @@ fn numbers<'c: 'a, 'a>(value: Value<'c, 'a>, left: &mut u32) -> Option<Numbers<'
         let (least, most) = (x.least.checked_add(y.least)?, x.most.checked_add(y.most)?);
         return Some(Numbers { least, most, ..x });
     }
-    match OpFacts::of(operation).integers {
-        Integers::Range => {
-            let [first, end] = ["start", "end"].map(|name| operation.attr(name)?.as_i64());
-            Some(constant(first?, end?.checked_sub(1)?))
-        }
-        Integers::Splat | Integers::ExpandDims | Integers::Broadcast => {
-            numbers(operation.operand_value(0)?, left)
-        }
-        Integers::Unknown
-        | Integers::Same
-        | Integers::Bits
-        | Integers::Elementwise
-        | Integers::IfPure
-        | Integers::Read
-        | Integers::Program
-        | Integers::Element
-        | Integers::Transpose
-        | Integers::Reshape
-        | Integers::Join
-        | Integers::Split
-        | Integers::Concatenate
-        | Integers::Address => None,
+    let integers = OpFacts::of(operation).integers;
+    if integers == Integers::Range {
+        let [first, end] = ["start", "end"].map(|name| operation.attr(name)?.as_i64());
+        return Some(constant(first?, end?.checked_sub(1)?));
     }
+    let is_moved = matches!(
+        integers,
+        Integers::Splat | Integers::ExpandDims | Integers::Broadcast
+    );
+    let source = operation.operand_value(0).filter(|_| is_moved)?;
+    numbers(source, left)
 }
 
 /// The integer that a scalar, or each element of a tensor, is if it is a constant.
