@@ -3,13 +3,20 @@
 //! A sum of tensors is taken apart at its additions, and a tensor that is one scalar at all places is uniform. It must be
 //! known to be the same in all lanes when code is generated, too: what depends only on the function's arguments, the
 //! program's number and numbers of loops is kept in scalar registers; a number that was loaded need not be.
+//!
+//! This is done in loops that move through memory: there the sum would be computed in each iteration, and the rest is
+//! the same in all. Elsewhere a sum is computed once, and an addition to the base takes as long. Beside products it is
+//! hidden anyway.
 
 use std::collections::HashMap;
 
 use llopt_dialects::meaning::facts::{Control, Integers, OpFacts};
 use llopt_dialects::{arith, tt};
-use llopt_mlir::ir::{BlockExt, OperationExt, ValueExt, key};
-use melior::ir::{BlockLike, TypeLike, Value, ValueLike};
+use llopt_mlir::ir::{BlockExt, OperationExt, ValueExt, Walk, key};
+use melior::ir::{BlockLike, OperationRef, TypeLike, Value, ValueLike};
+
+use crate::loops::view::For;
+use crate::products::is_product;
 
 use super::{Access, BUFFER_BYTES, MOST_DEPTH, Parts, Range};
 
@@ -90,8 +97,23 @@ fn is_uniform(scalar: Value<'_, '_>) -> bool {
     true
 }
 
+/// The loop around an access, if there are no products in it.
+fn moving_loop<'c: 'a, 'a>(access: OperationRef<'c, 'a>) -> Option<For<'c, 'a>> {
+    let mut around = access.parent_op();
+    while let Some(operation) = around {
+        if let Some(of) = For::of(operation) {
+            let mut multiplies = false;
+            operation.for_each_op(Walk::PreOrder, |inner| multiplies |= is_product(inner));
+            return Some(of).filter(|_| !multiplies);
+        }
+        around = operation.parent_op();
+    }
+    None
+}
+
 impl<'c: 'a, 'a> Parts<'c, 'a> {
-    /// The same with uniform scalars of its tensors as parts of the base, where the rest is a number of the buffer.
+    /// The same with uniform scalars of its tensors as parts of the base, where these change from iteration to iteration and
+    /// the rest is a number of the buffer.
     pub(super) fn without_uniform(
         mut self,
         access: &Access<'c, 'a>,
@@ -115,8 +137,10 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         }
         let most = BUFFER_BYTES / access.bytes;
         let fits = all.is_some_and(|all| all.least >= 0 && all.most < most);
+        let moves = moving_loop(access.operation)
+            .is_some_and(|around| scalars.iter().any(|scalar| !around.is_outside(*scalar)));
         // Scalars that are parts of the offset anyway go the same way.
-        if fits && !scalars.is_empty() && self.scalars.iter().all(|scalar| is_uniform(*scalar)) {
+        if fits && moves && self.scalars.iter().all(|scalar| is_uniform(*scalar)) {
             scalars.append(&mut self.scalars);
             self.uniform = scalars;
             self.rests = rests;
