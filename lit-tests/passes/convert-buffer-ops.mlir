@@ -29,6 +29,59 @@ tt.func public @promised(%from: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %to:
   tt.return
 }
 
+// What all threads add in an iteration belongs to the base, where the rest is a small number by itself.
+// CHECK-LABEL: @tile_by_tile
+// CHECK: %[[R:.+]] = tt.make_range
+// CHECK: scf.for %[[I:[a-z0-9]+]] =
+// CHECK: %[[FROM:.+]] = tt.addptr %arg0, %[[I]] : !tt.ptr<f32>, i32
+// CHECK: amdg.buffer_load %[[FROM]][%[[R]]] : tensor<64xf32>
+tt.func public @tile_by_tile(%from: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %to: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %at: !tt.ptr<i32>, %n: i32) {
+  %zero = arith.constant 0 : i32
+  %step = arith.constant 64 : i32
+  %none = arith.constant dense<0.0> : tensor<64xf32>
+  %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+  %f = tt.splat %from : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+  %sum = scf.for %i = %zero to %n step %step iter_args(%s = %none) -> (tensor<64xf32>) : i32 {
+    %firsts = tt.splat %i : i32 -> tensor<64xi32>
+    %o = arith.addi %firsts, %r : tensor<64xi32>
+    %p = tt.addptr %f, %o : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    %x = tt.load %p : tensor<64x!tt.ptr<f32>>
+    %t = arith.addf %s, %x : tensor<64xf32>
+    scf.yield %t : tensor<64xf32>
+  }
+  %t = tt.splat %to : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+  %q = tt.addptr %t, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+  tt.store %q, %sum : tensor<64x!tt.ptr<f32>>
+  tt.return
+}
+
+// A number that was loaded may be kept in vector registers, where a base cannot be.
+// CHECK-LABEL: @loaded
+// CHECK: scf.for
+// CHECK: %[[O:.+]] = arith.addi
+// CHECK: amdg.buffer_load %arg0[%[[O]]] : tensor<64xf32>
+tt.func public @loaded(%from: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %to: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %at: !tt.ptr<i32>, %n: i32) {
+  %zero = arith.constant 0 : i32
+  %step = arith.constant 64 : i32
+  %none = arith.constant dense<0.0> : tensor<64xf32>
+  %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+  %f = tt.splat %from : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+  %sum = scf.for %i = %zero to %n step %step iter_args(%s = %none) -> (tensor<64xf32>) : i32 {
+    %word = tt.addptr %at, %i : !tt.ptr<i32>, i32
+    %first = tt.load %word : !tt.ptr<i32>
+    %firsts = tt.splat %first : i32 -> tensor<64xi32>
+    %o = arith.addi %firsts, %r : tensor<64xi32>
+    %p = tt.addptr %f, %o : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    %x = tt.load %p : tensor<64x!tt.ptr<f32>>
+    %t = arith.addf %s, %x : tensor<64xf32>
+    scf.yield %t : tensor<64xf32>
+  }
+  %t = tt.splat %to : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+  %q = tt.addptr %t, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+  tt.store %q, %sum : tensor<64x!tt.ptr<f32>>
+  tt.return
+}
+
 // Without a promise, a constant range is small enough, and the number of a program is not. Without a mask, too, nothing is
 // gained where the range is known.
 // CHECK-LABEL: @ranges

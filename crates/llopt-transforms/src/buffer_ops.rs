@@ -19,6 +19,13 @@
 //!   the argument become part of the offset, unless neither they nor the rest can be negative.
 //! - Ranges of the values from which the offset is computed (`Range`) imply it, whatever the base is.
 //!
+//! # What all threads add
+//!
+//! A tensor of offsets is often the sum of a scalar, such as where the tile of an iteration begins, and of offsets within
+//! the tile. In a loop the scalar belongs to the base, where a scalar unit adds it and the rest is the same in all iterations, if
+//! the rest is known to be a number of the buffer by itself (`Range`): the access is at the same address, and within the
+//! 2^31 bytes behind the new base ([`uniform`]).
+//!
 //! Before that, loops that carry pointers are rewritten to carry offsets (`carried.rs`).
 
 use std::collections::{HashMap, HashSet};
@@ -39,6 +46,7 @@ use melior::ir::{BlockLike, Location, Operation, OperationRef, Type, Value, Valu
 use crate::axis::AxisAnalysis;
 
 mod carried;
+mod uniform;
 
 /// The attribute of a function's argument with the number of bits that offsets from it need at most.
 const POINTER_RANGE: &str = "tt.pointer_range";
@@ -81,9 +89,9 @@ fn run(module: OperationRef<'_, '_>) -> Result<(), Complaint> {
         .filter(|access| carried::only_accessed(access.pointers, None))
         .filter_map(|access| {
             let parts = Parts::of(access.pointers)?;
-            parts
-                .fits(&access, &facts, &mut ranges)
-                .map(|parts| (access, parts))
+            let parts = parts.fits(&access, &facts, &mut ranges)?;
+            let parts = parts.without_uniform(&access, &mut ranges);
+            Some((access, parts))
         })
         .collect();
     for (access, parts) in found {
@@ -123,10 +131,19 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
     }
 
     fn rewrite(&self, parts: &Parts<'c, 'a>, writer: &mut Writer<'c, 'a>) {
-        let Some(offsets) = writer.offsets(self.pointers, parts) else {
+        let location = self.operation.loc();
+        let mut parts = parts.clone();
+        writer.rewriter.set_before(self.operation);
+        for &scalar in &parts.uniform {
+            let moved = tt::AddPtrOp::build(location, parts.base, scalar);
+            let Some(moved) = writer.put(moved) else {
+                return;
+            };
+            parts.base = moved;
+        }
+        let Some(offsets) = writer.offsets(self.pointers, &parts) else {
             return;
         };
-        let location = self.operation.loc();
         writer.rewriter.set_before(self.operation);
         if let Some(load) = tt::LoadOp::of(self.operation) {
             let loaded = writer.put(amdg::BufferLoadOp::build(
@@ -168,6 +185,10 @@ struct Parts<'c, 'a> {
     scalars: Vec<Value<'c, 'a>>,
     /// Tensors whose sum is the rest of the offset.
     tensors: Vec<Value<'c, 'a>>,
+    /// Scalars in these tensors that are added to the base instead.
+    uniform: Vec<Value<'c, 'a>>,
+    /// The tensors without these scalars, by the tensors; nothing of those that are no more than scalars.
+    rests: HashMap<usize, Option<Value<'c, 'a>>>,
 }
 
 impl<'c: 'a, 'a> Parts<'c, 'a> {
@@ -183,11 +204,12 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
                 value = source;
             } else {
                 let base = tt::SplatOp::of(made)?.src();
-                let scalars = Vec::new();
                 return Some(Self {
                     base,
-                    scalars,
+                    scalars: Vec::new(),
                     tensors,
+                    uniform: Vec::new(),
+                    rests: HashMap::new(),
                 });
             }
         }
@@ -289,7 +311,7 @@ impl<'c: 'a, 'a> Writer<'c, 'a> {
             let next = match (known, offsets) {
                 (Some(known), _) => known,
                 (None, None) => self.first(pointers, parts)?,
-                (None, Some(before)) => self.next(pointers, before)?,
+                (None, Some(before)) => self.next(pointers, before, parts)?,
             };
             self.written.insert(place, next);
             offsets = Some(next);
@@ -323,13 +345,23 @@ impl<'c: 'a, 'a> Writer<'c, 'a> {
     }
 
     /// The offsets of pointers that are computed from other pointers, from the offsets of these.
-    fn next(&mut self, pointers: Value<'c, 'a>, before: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+    fn next(
+        &mut self,
+        pointers: Value<'c, 'a>,
+        before: Value<'c, 'a>,
+        parts: &Parts<'c, 'a>,
+    ) -> Option<Value<'c, 'a>> {
         let made = pointers.defining_op()?;
         self.rewriter.set_after(made);
         self.location = made.loc();
         let (location, to) = (self.location, self.like(pointers)?);
         let next = if let Some(add) = tt::AddPtrOp::of(made) {
-            let own = self.narrow(add.offset())?;
+            let offset = add.offset();
+            let rest = parts.rests.get(&key(offset)).copied();
+            let Some(rest) = rest.unwrap_or(Some(offset)) else {
+                return Some(before);
+            };
+            let own = self.narrow(rest)?;
             if self.zeros.contains(&key(before)) {
                 return Some(own);
             }

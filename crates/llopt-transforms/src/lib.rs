@@ -37,6 +37,7 @@ pub mod split_k;
 pub mod tensor_copies;
 mod tile_addresses;
 pub mod warp_groups;
+pub mod whole_tiles;
 pub mod widened_products;
 
 /// All passes of this crate.
@@ -87,6 +88,7 @@ pub static PASSES: &[&PassSpec] = &[
     &products::COMPLETE,
     &tensor_copies::REWRITE,
     &warp_groups::ALLOCATE,
+    &whole_tiles::REWRITE,
     &widened_products::REWRITE,
 ];
 

@@ -14,7 +14,7 @@ use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid, Unrelated};
 use llopt_transforms::persistent::{self, Block, PersistentAccount};
 use llopt_transforms::tensor_copies::{self as copies, Maker, Narrow, Room};
-use llopt_transforms::{descriptor_blocks, pipelining, split_k};
+use llopt_transforms::{descriptor_blocks, pipelining, split_k, whole_tiles};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::{Module, OperationRef};
@@ -349,6 +349,24 @@ pub(crate) fn widen_products(
         options,
         &format!("widen-products{{target={}}}", options.target),
     )
+}
+
+/// Computes tiles that are whole without masks, and the last one apart.
+///
+/// # Errors
+/// None.
+pub(crate) fn split_tiles(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    for dialect in whole_tiles::REWRITE.dependencies {
+        context.get_or_load_dialect(dialect);
+    }
+    let (target, warps) = (options.target, u64::from(num_warps(module, options)));
+    let threads = warps.max(1) * u64::from(target.warp_size());
+    whole_tiles::rewrite(module.as_operation(), threads, target);
+    Ok(())
 }
 
 /// Decomposes products of scaled operands that no matrix unit of the target supports.

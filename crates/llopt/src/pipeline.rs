@@ -24,7 +24,8 @@ use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, compact_iterations, dependent_launch,
     descriptor_blocks, descriptor_objects, descriptor_to_copy, descriptor_to_pointer, early_loads,
     f32_dot, late_operands, layouts, legalize, longest_first, loops, ownership, persistent,
-    pipelining, products, scaled_dot, split_k, tensor_copies, warp_groups, widened_products,
+    pipelining, products, scaled_dot, split_k, tensor_copies, warp_groups, whole_tiles,
+    widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -250,13 +251,14 @@ impl Step {
     }
 }
 
+/// Calls a function that reads the options in place of a pass.
+const fn by(pass: &'static PassSpec, function: Function) -> Work {
+    Work::Call(pass.argument, pass.description, function)
+}
+
 const CANONICALIZE: Work = Work::Upstream("canonicalize", "fold constants and simplify each op");
 const CSE: Work = Work::Upstream("cse", "compute each value once");
-const DIVIDE_DESCRIPTORS: Work = Work::Call(
-    descriptor_blocks::SHARE.argument,
-    descriptor_blocks::SHARE.description,
-    module::divide_descriptors,
-);
+const DIVIDE_DESCRIPTORS: Work = by(&descriptor_blocks::SHARE, module::divide_descriptors);
 
 /// All steps, in the order in which they run.
 const STEPS: &[Step] = {
@@ -298,17 +300,9 @@ const STEPS: &[Step] = {
         .ensures(&[P::PointersForMadeDescriptors]),
         Step::new(Tiles, "simplify", CSE),
         // Block pointers and descriptors that are made are addresses now; copies and layouts follow.
-        Step::new(
-            Tiles,
-            "simplify",
-            Work::Call(
-                split_k::SPLIT.argument,
-                split_k::SPLIT.description,
-                module::share_loops,
-            ),
-        )
-        .when(&[Condition::SharedLoops])
-        .requires(&[P::Structured, P::Inlined]),
+        Step::new(Tiles, "simplify", by(&split_k::SPLIT, module::share_loops))
+            .when(&[Condition::SharedLoops])
+            .requires(&[P::Structured, P::Inlined]),
         // Blocks share iterations by their numbers.
         Step::new(Tiles, "simplify", Work::Pass(&compact_iterations::REWRITE))
             .requires(&[P::Structured, P::Inlined]),
@@ -316,11 +310,7 @@ const STEPS: &[Step] = {
         Step::new(
             Tiles,
             "simplify",
-            Work::Call(
-                tensor_copies::REWRITE.argument,
-                tensor_copies::REWRITE.description,
-                module::load_through_descriptors,
-            ),
+            by(&tensor_copies::REWRITE, module::load_through_descriptors),
         )
         .when(&[
             Condition::Has(Feature::BulkTensorCopy),
@@ -330,11 +320,7 @@ const STEPS: &[Step] = {
         Step::new(
             Tiles,
             "simplify",
-            Work::Call(
-                persistent::REWRITE.argument,
-                persistent::REWRITE.description,
-                module::loop_over_programs,
-            ),
+            by(&persistent::REWRITE, module::loop_over_programs),
         )
         .when(&[
             Condition::Has(Feature::BulkTensorCopy),
@@ -379,32 +365,27 @@ const STEPS: &[Step] = {
         Step::new(
             Tiles,
             "simplify",
-            Work::Call(
-                f32_dot::REWRITE.argument,
-                f32_dot::REWRITE.description,
-                module::split_f32_products,
-            ),
+            by(&f32_dot::REWRITE, module::split_f32_products),
         ),
         Step::new(
             Tiles,
             "simplify",
-            Work::Call(
-                widened_products::REWRITE.argument,
-                widened_products::REWRITE.description,
-                module::widen_products,
-            ),
+            by(&widened_products::REWRITE, module::widen_products),
         ),
         Step::new(Tiles, "simplify", Work::Pass(&descriptor_to_copy::REWRITE))
             .when(&[Condition::Has(Feature::BulkTensorCopy)])
             .requires(&[P::PointersForMadeDescriptors]),
+        // What a descriptor loads is masked by pointers now, where there is no copy for it.
+        Step::new(
+            Tiles,
+            "simplify",
+            by(&whole_tiles::REWRITE, module::split_tiles),
+        )
+        .requires(&[P::Structured, P::Inlined]),
         Step::new(
             Tiles,
             "layouts",
-            Work::Call(
-                layouts::ASSIGN_LAYOUTS.argument,
-                layouts::ASSIGN_LAYOUTS.description,
-                module::assign_layouts,
-            ),
+            by(&layouts::ASSIGN_LAYOUTS, module::assign_layouts),
         )
         .requires(&[P::Structured, P::Inlined])
         .ensures(&[P::Layouts]),
@@ -427,11 +408,7 @@ const STEPS: &[Step] = {
         Step::new(
             Tiles,
             "pipelining",
-            Work::Call(
-                pipelining::PIPELINE.argument,
-                pipelining::PIPELINE.description,
-                module::pipeline_loops,
-            ),
+            by(&pipelining::PIPELINE, module::pipeline_loops),
         )
         .requires(&[P::Structured, P::Layouts]),
         // Pipelining recognises the loads of products' factors by their pointers, so this comes after it.
@@ -443,11 +420,7 @@ const STEPS: &[Step] = {
         Step::new(
             Tiles,
             "turns",
-            Work::Call(
-                pipelining::TAKE_TURNS.argument,
-                pipelining::TAKE_TURNS.description,
-                module::take_turns,
-            ),
+            by(&pipelining::TAKE_TURNS, module::take_turns),
         )
         .when(&[Condition::Has(Feature::WavePriority), Condition::PingPong])
         .requires(&[P::Structured, P::Layouts]),
@@ -481,11 +454,7 @@ const STEPS: &[Step] = {
         Step::new(
             Memory,
             "shared memory",
-            Work::Call(
-                scaled_dot::REWRITE.argument,
-                scaled_dot::REWRITE.description,
-                module::decompose_scaled_products,
-            ),
+            by(&scaled_dot::REWRITE, module::decompose_scaled_products),
         )
         .requires(&[P::Layouts, P::FitsOptions]),
         Step::new(Memory, "shared memory", Work::Pass(&accumulators::REWRITE))
@@ -504,11 +473,7 @@ const STEPS: &[Step] = {
         Step::new(
             Memory,
             "shared memory",
-            Work::Call(
-                ownership::VERIFY.argument,
-                ownership::VERIFY.description,
-                module::verify_written_layouts,
-            ),
+            by(&ownership::VERIFY, module::verify_written_layouts),
         )
         .when(&[Condition::VerifiesLayouts])
         .requires(&[P::Legal]),

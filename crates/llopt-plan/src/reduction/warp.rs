@@ -30,7 +30,9 @@
 //! leave keys alone are independent, and any basis of their span serves as well; a reduced echelon basis has such a
 //! bit for each of its vectors: the pivot. Where lanes repeat others and copies have to agree, the bits are a functional
 //! that is one on this mask and zero on all others and on the distances of repeated lanes: a row of the inverse of the
-//! matrix whose columns are these vectors. Steps that also change the key are done first, by exchange. Keys form a
+//! matrix whose columns are these vectors. So it is where another basis has cheaper distances: rows of eight lanes that are
+//! reversed (7) exchange halves of them as well as 4 does, and AMD's data-parallel primitives can do only the former.
+//! Steps that also change the key are done first, by exchange. Keys form a
 //! linear space; those kept are the ones without the highest bit of some key, a space again.
 
 use llopt_layout::f2::{Echelon, Matrix};
@@ -131,6 +133,7 @@ impl Stages {
         lane_bits: u32,
         halvings: usize,
         agreement: Option<&Repeats>,
+        price: &impl Fn(u32) -> f32,
     ) -> Self {
         let (plain, changing): (Vec<LaneStep>, Vec<LaneStep>) =
             steps.iter().partition(|step| step.rest == 0);
@@ -142,16 +145,18 @@ impl Stages {
         let mut kept = keys.to_vec();
         let mut joins = Vec::new();
         let repeated = agreement.map_or(&[][..], |repeats| &repeats.lanes);
-        let distances: Vec<u32> = masks.vectors().chain(repeated.iter().copied()).collect();
+        let reduced: Vec<u32> = masks.vectors().collect();
+        let steps = cheapest_basis(&reduced, price);
+        let distances: Vec<u32> = steps.iter().chain(repeated).copied().collect();
         let functionals = match agreement {
-            Some(_) => dual(&distances),
-            None => distances
+            None if steps == reduced => distances
                 .iter()
                 .map(|lanes| lanes & masks.pivots())
                 .collect(),
+            _ => dual(&distances),
         };
         let mut told_apart: Vec<(u32, u32)> = Vec::new();
-        for (i, lanes) in masks.vectors().enumerate() {
+        for (i, lanes) in steps.into_iter().enumerate() {
             // The smallest difference has the lowest highest bit of all.
             let difference = kept.iter().copied().filter(|key| *key != 0).min();
             match difference {
@@ -231,6 +236,23 @@ pub(super) fn together(word: u32, positions: u32) -> u32 {
         .filter(|bit| positions >> bit & 1 == 1)
         .enumerate()
         .fold(0, |all, (i, bit)| all | (word >> bit & 1) << i)
+}
+
+/// A basis of the same space of distances as a reduced one, each at least price: a vector, or its sum with lower ones.
+fn cheapest_basis(reduced: &[u32], price: &impl Fn(u32) -> f32) -> Vec<u32> {
+    let cheapest = |vector: &u32| {
+        let lower = reduced.iter().filter(|lower| *lower < vector);
+        let mut sums = vec![*vector];
+        for lower in lower {
+            sums.extend(sums.iter().map(|sum| sum ^ lower).collect::<Vec<_>>());
+        }
+        // Of equal ones the first, the vector itself, stays.
+        let least = sums
+            .into_iter()
+            .min_by(|one, other| price(*one).total_cmp(&price(*other)));
+        least.unwrap_or(*vector)
+    };
+    reduced.iter().map(cheapest).collect()
 }
 
 /// For each of some independent vectors the functional that is one on it and zero on the others, as the bits that it
@@ -363,6 +385,7 @@ impl WarpReduction {
                 work.lane_bits,
                 halvings,
                 work.agreement,
+                &|lanes| distance(lanes).0,
             );
             if stages.halvings() < halvings {
                 break;
@@ -439,7 +462,9 @@ mod tests {
     /// Follows stages on sets of elements `(lane, key)`: in the end every lane holds for every key what the
     /// lanes that belong to it had, each once.
     fn check(keys: &[u32], steps: &[LaneStep], halvings: usize) -> usize {
-        let stages = Stages::new(keys, steps, LANES.ilog2(), halvings, None);
+        // Halves of eight lanes are nearer if these are reversed.
+        let price = |lanes: u32| f32::from(u8::from(lanes == 4));
+        let stages = Stages::new(keys, steps, LANES.ilog2(), halvings, None, &price);
         let mut held: Vec<Held> = (0..LANES)
             .map(|lane| keys.iter().map(|key| (*key, vec![(lane, *key)])).collect())
             .collect();
@@ -547,6 +572,18 @@ mod tests {
             let steps = [plain(&[1]), vec![changing], plain(&[2])].concat();
             assert_eq!(check(&[0, 5, 6, 3], &steps, halvings), halvings.min(2));
         }
+    }
+
+    #[test]
+    fn distances_are_the_cheapest_with_the_same_span() {
+        let target = llopt_target::Target::parse("hip:gfx942").unwrap();
+        let price = |lanes: u32| match target.shuffles_by_arithmetic(lanes) {
+            true => 1.0,
+            false => 2.0,
+        };
+        assert_eq!(cheapest_basis(&[1, 2, 4, 8, 16], &price), [1, 2, 7, 8, 16]);
+        // Without the lower distances there is no other one.
+        assert_eq!(cheapest_basis(&[4, 8], &price), [4, 8]);
     }
 
     #[test]

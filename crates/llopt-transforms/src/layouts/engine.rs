@@ -24,8 +24,9 @@ use super::cost::{Costs, registers, times};
 use super::facts::Facts;
 use super::graph::{Factor, Graph, Node, NodeKind, Use};
 use super::grid::Grid;
+use super::in_threads::InThreads;
 use super::labelling::{Cost, IMPOSSIBLE, Problem};
-use super::locality::Local;
+
 use super::pins::Pins;
 use super::pressure;
 use super::products::Product;
@@ -429,7 +430,12 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The cost of a node with a label, times its frequency.
-    fn cost(&self, node: &Node<'c, 'a>, local: Option<&Local<'c, 'a>>, label: LayoutId) -> Cost {
+    fn cost(
+        &self,
+        node: &Node<'c, 'a>,
+        local: Option<&InThreads<'c, 'a>>,
+        label: LayoutId,
+    ) -> Cost {
         if self.catalog.map(label).is_none() {
             return IMPOSSIBLE;
         }
@@ -447,9 +453,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The reduction that a node is, if its partial results may stay in their threads.
-    fn local(&self, node: &Node<'c, 'a>) -> Option<Local<'c, 'a>> {
+    fn local(&self, node: &Node<'c, 'a>) -> Option<InThreads<'c, 'a>> {
         match &node.kind {
-            NodeKind::Op(operation, Relation::Reduce { .. }, _) => Local::of(*operation),
+            NodeKind::Op(operation, Relation::Reduce { .. }, _) => InThreads::of(*operation),
             _ => None,
         }
     }
@@ -458,7 +464,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     fn cost_in_threads(
         &self,
         node: &Node<'c, 'a>,
-        local: &Local<'c, 'a>,
+        local: &InThreads<'c, 'a>,
         label: LayoutId,
     ) -> Option<Cost> {
         let NodeKind::Op(operation, ..) = &node.kind else {

@@ -1,8 +1,9 @@
 //! How many times an op runs per execution of its function.
 //!
 //! A loop whose bounds and step are constants runs as many times as they say, any other loop [`ITERATIONS`] times; where
-//! the last iteration was split off, as for loads that are an iteration ahead, the two loops have these together. Both
-//! regions of a conditional count as executed each time. Blocks connected by branches count as executed once.
+//! the last iterations were split off, as for loads that are an iteration ahead, and for tiles that are not whole, the loops
+//! have these together. Of a conditional one region counts as executed, each as often as the others; one that is known to
+//! be rare, once in so many times. Blocks connected by branches count as executed once.
 
 use std::collections::HashMap;
 
@@ -10,6 +11,8 @@ use llopt_dialects::arith::{self, ConstantOp};
 use llopt_dialects::meaning::facts::Control;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt};
 use melior::ir::{BlockLike, BlockRef, OperationRef, Value};
+
+use crate::loops::unroll::RARE;
 
 /// The assumed number of iterations of a loop.
 const ITERATIONS: f64 = 32.0;
@@ -40,8 +43,8 @@ impl Frequencies {
         if regions == 0 {
             return;
         }
-        let inside = frequency * times(operation);
-        for region in operation.region_refs() {
+        for (index, region) in operation.region_refs().enumerate() {
+            let inside = frequency * times_of_region(operation, index);
             for block in region.blocks() {
                 self.blocks.insert(key(block), inside);
                 for operation in block.operations() {
@@ -117,33 +120,70 @@ pub(crate) fn times(operation: OperationRef<'_, '_>) -> f64 {
     }
 }
 
-/// The assumed number of iterations of a loop, of which another loop may run the last one.
-fn shared_iterations(operation: OperationRef<'_, '_>) -> f64 {
-    // Whether a loop with the same step has the bound of this one as its other bound, and the place between both is what
-    // splitting off iterations computes: nothing of a loop may be left, so the first loop may end where it begins.
-    let is_split = |bound: usize, other_bound: usize| {
-        let Some(value) = operation.operand_value(bound) else {
-            return false;
-        };
-        let choice = value.defining_op().and_then(arith::SelectOp::of);
-        value.uses().any(|used| {
-            let other = used.operation;
-            let first = if bound == 1 { operation } else { other };
-            used.operand == other_bound
-                && other != operation
-                && Control::of(other) == Control::For
-                && other.parent_block() == operation.parent_block()
-                && other.operand_value(2) == operation.operand_value(2)
-                && choice.is_some_and(|choice| {
-                    let begins = choice.operation().operand_value(2);
-                    begins.is_some() && begins == first.operand_value(0)
-                })
-        })
+/// The assumed number of iterations of a loop, of which other loops may run the last ones, one each.
+fn shared_iterations<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> f64 {
+    if is_rare(operation) || continues(operation) {
+        return 1.0;
+    }
+    let (mut parts, mut left) = (vec![operation], ITERATIONS);
+    while let Some(next) = next(&parts).filter(|_| left > 1.0) {
+        parts.push(next);
+        left -= 1.0;
+    }
+    left
+}
+
+/// Whether a loop runs what another one has left.
+fn continues<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> bool {
+    operation.operand_value(0).is_some_and(|begins| {
+        let mut others = begins.uses().filter(|used| used.operand == 1);
+        others.any(|used| follows(&[used.operation], operation))
+    })
+}
+
+/// A loop that runs what the last of these has left.
+fn next<'c: 'a, 'a>(parts: &[OperationRef<'c, 'a>]) -> Option<OperationRef<'c, 'a>> {
+    let between = parts.last()?.operand_value(1)?;
+    let mut users = between.users();
+    users.find(|user| follows(parts, *user))
+}
+
+/// Whether a loop runs what the last of others has left: it has the same step, and it begins where the last one ends. The
+/// place between both is what splitting off iterations computes: nothing of a loop may be left, so that place may be the
+/// beginning of the first one.
+fn follows<'c: 'a, 'a>(parts: &[OperationRef<'c, 'a>], next: OperationRef<'c, 'a>) -> bool {
+    let [first, ..] = parts else {
+        return false;
     };
-    match (is_split(0, 1), is_split(1, 0)) {
-        (true, _) => 1.0,
-        (false, true) => ITERATIONS - 1.0,
-        (false, false) => ITERATIONS,
+    let last = parts.last().unwrap_or(first);
+    let Some(between) = last.operand_value(1) else {
+        return false;
+    };
+    let choice = between.defining_op().and_then(arith::SelectOp::of);
+    let begins = choice.and_then(|choice| choice.operation().operand_value(2));
+    let is_beginning =
+        |of: &OperationRef<'c, 'a>| begins.is_some() && begins == of.operand_value(0);
+    (is_beginning(first) || is_beginning(last))
+        && !parts.contains(&next)
+        && Control::of(next) == Control::For
+        && next.operand_value(0) == Some(between)
+        && next.parent_block() == last.parent_block()
+        && next.operand_value(2) == last.operand_value(2)
+}
+
+/// Whether a loop, or the second block of a conditional, is known to be hardly ever executed.
+fn is_rare(operation: OperationRef<'_, '_>) -> bool {
+    operation.discardable_attr(RARE).is_some()
+}
+
+/// How often each region of an op runs for each time that it does.
+fn times_of_region(operation: OperationRef<'_, '_>, index: usize) -> f64 {
+    match Control::of(operation) {
+        Control::Choice if is_rare(operation) => match index {
+            0 => 1.0 - 1.0 / ITERATIONS,
+            _ => 1.0 / ITERATIONS,
+        },
+        _ => times(operation),
     }
 }
 

@@ -30,6 +30,8 @@
 //! The initial value is scaled as well, so it is one of the partial results. Where the factor overflows, the neutral
 //! elements of other places become NaN; a sum may differ in such cases in any order but one.
 //!
+//! The maximum of such a softmax is in [`super::shifted_sums`].
+//!
 //! Loops with matrix products stay as they are: there the sum is computed beside the products, and a longer way from
 //! one iteration to the next counts more than what it costs.
 //!
@@ -72,29 +74,15 @@ pub(super) struct Local<'c, 'a> {
 }
 
 /// Operands of `scf.for` before the values that it carries: bounds and step.
-const BOUNDS: usize = 3;
+pub(super) const BOUNDS: usize = 3;
 
 impl<'c: 'a, 'a> Local<'c, 'a> {
     /// The reduction with its loop, if it is of this form.
     pub(super) fn of(reduce: OperationRef<'c, 'a>) -> Option<Self> {
-        if tt::ReduceOp::of(reduce).is_none() || reduce.operand_values().len() != 1 {
-            return None;
-        }
         let result = reduce.result_value(0)?;
         let combine = only_user(result)?;
-        let region = reduce.region_ref(0)?.single_block()?;
-        let inside = region.operations().next()?;
-        // One op, which is also the loop's combination, and the terminator.
-        if region.operations().count() != 2
-            || inside.operand_values().len() != 2
-            || inside.name_str() != combine.name_str()
-            || !inside.operand_values().all(|value| {
-                value
-                    .argument_of()
-                    .is_some_and(|(block, _)| block == region)
-            })
-            || inside.operand_value(0) == inside.operand_value(1)
-        {
+        // The loop's combination is also that of the reduction.
+        if combination_of(reduce)?.name_str() != combine.name_str() {
             return None;
         }
         let around = combine
@@ -359,6 +347,25 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
     }
 }
 
+/// The only op of the region of a reduction of one tensor, if it combines both arguments.
+pub(super) fn combination_of<'c: 'a, 'a>(
+    reduce: OperationRef<'c, 'a>,
+) -> Option<OperationRef<'c, 'a>> {
+    if tt::ReduceOp::of(reduce).is_none() || reduce.operand_values().len() != 1 {
+        return None;
+    }
+    let region = reduce.region_ref(0)?.single_block()?;
+    let inside = region.operations().next()?;
+    let combines = region.operations().count() == 2
+        && inside.operand_values().len() == 2
+        && inside.operand_values().all(|value| {
+            let block = value.argument_of().map(|(block, _)| block);
+            block == Some(region)
+        })
+        && inside.operand_value(0) != inside.operand_value(1);
+    combines.then_some(inside)
+}
+
 /// Whether there is a matrix product in a loop.
 fn body_multiplies(around: OperationRef<'_, '_>) -> bool {
     let mut found = false;
@@ -395,7 +402,7 @@ fn scaled<'c: 'a, 'a>(
 }
 
 /// Puts an op before another one, and answers its result.
-fn put_before<'c: 'a, 'a>(
+pub(super) fn put_before<'c: 'a, 'a>(
     place: OperationRef<'c, 'a>,
     operation: Operation<'c>,
 ) -> Option<Value<'c, 'a>> {
@@ -406,7 +413,7 @@ fn put_before<'c: 'a, 'a>(
 }
 
 /// A tensor with one more dimension, of extent one.
-fn expand<'c: 'a, 'a>(
+pub(super) fn expand<'c: 'a, 'a>(
     before: OperationRef<'c, 'a>,
     value: Value<'c, 'a>,
     axis: usize,
@@ -420,7 +427,7 @@ fn expand<'c: 'a, 'a>(
 }
 
 /// A tensor repeated along dimensions of extent one.
-fn broadcast<'c: 'a, 'a>(
+pub(super) fn broadcast<'c: 'a, 'a>(
     before: OperationRef<'c, 'a>,
     value: Value<'c, 'a>,
     shape: &[i64],
@@ -434,7 +441,7 @@ fn broadcast<'c: 'a, 'a>(
 }
 
 /// The op with the only use of a value.
-fn only_user<'c: 'a, 'a>(value: Value<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
+pub(super) fn only_user<'c: 'a, 'a>(value: Value<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
     let mut users = value.users();
     let user = users.next()?;
     users.next().is_none().then_some(user)
@@ -442,7 +449,7 @@ fn only_user<'c: 'a, 'a>(value: Value<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
 
 /// The neutral element of a combination, as bits. For a sum it is negative zero, and for a maximum that ignores NaN
 /// it is NaN.
-fn neutral(kind: Kind, element: Type<'_>) -> Option<u64> {
+pub(super) fn neutral(kind: Kind, element: Type<'_>) -> Option<u64> {
     let width = element.bit_width()?;
     let ones = u64::MAX >> (64 - width);
     let sign = 1u64 << (width - 1);

@@ -176,6 +176,12 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         self.compare(predicate, x, y)
     }
 
+    /// The lesser of two signed numbers.
+    pub(crate) fn lesser(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+        let is_first = self.is_below(x, y, false);
+        self.select(is_first, x, y)
+    }
+
     pub(crate) fn compare(
         &mut self,
         predicate: CmpIPredicate,

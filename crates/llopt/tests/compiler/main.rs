@@ -26,6 +26,8 @@ mod products_in_branches;
 mod removals;
 mod reuse;
 mod scaled_products;
+mod shifted_sums;
 mod split_k;
 mod tensor_copies;
 mod warp_groups;
+mod whole_tiles;
