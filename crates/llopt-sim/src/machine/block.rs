@@ -20,7 +20,8 @@ use crate::machine::warp::{Activation, Path, Row, State, Warp};
 use crate::memory::bulk_groups::BulkGroups;
 use crate::memory::footprint::Watch;
 use crate::memory::global::GlobalMemory;
-use crate::memory::shadow::{Clocks, Knowledge, Shadow};
+use crate::memory::knowledge::Knowledge;
+use crate::memory::shadow::{Clocks, Shadow};
 use crate::memory::transaction_barrier::{Polls, TransactionBarrier};
 use crate::units::draft::Draft;
 

@@ -6,6 +6,7 @@ pub(crate) mod bulk;
 pub(crate) mod bulk_groups;
 pub(crate) mod footprint;
 pub(crate) mod global;
+pub(crate) mod knowledge;
 pub(crate) mod lives;
 pub(crate) mod problem;
 pub(crate) mod shadow;

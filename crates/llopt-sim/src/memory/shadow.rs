@@ -53,10 +53,10 @@
 //! the reader has arrived: such an arrival is itself an access of shared memory, after the read. Libraries give the buffers of a ring
 //! back to its producer this way, without a fence. Each warp has the ticks of reads that it knows to be *performed*.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::machine::bytecode::{Fence, SiteId};
+use crate::memory::knowledge::Knowledge;
 use crate::memory::lives::{Event, Lives, Misuse};
 use crate::memory::ticks::Ticks;
 
@@ -138,61 +138,6 @@ pub(crate) enum Problem {
     Pending(SiteId),
     /// No proxy fence is between that write and the copy engine, or that read need not be performed before the engine's write.
     Unfenced(Stamp),
-}
-
-/// Ticks, of all warps and of the engine, that a warp or the engine knows of.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Knowledge {
-    /// Ticks that have happened.
-    known: Vec<u32>,
-    /// Ticks that have happened and are visible to the engine.
-    fenced: Vec<u32>,
-    /// Ticks whose reads have been performed.
-    performed: Vec<u32>,
-    /// The engine's copies that are complete.
-    copies: Ticks,
-    /// Later ticks of single lanes, by warp and lane.
-    lanes: BTreeMap<(u16, u8), u32>,
-}
-
-impl Knowledge {
-    fn of(warps: usize) -> Self {
-        Self {
-            known: vec![0; warps],
-            fenced: vec![0; warps],
-            performed: vec![0; warps],
-            copies: Ticks::default(),
-            lanes: BTreeMap::new(),
-        }
-    }
-
-    /// Whether it includes what a lane of a warp did in a tick.
-    fn includes(&self, warp: u16, lane: u8, tick: u32) -> bool {
-        let of_lane = || self.lanes.get(&(warp, lane)).copied();
-        self.known[usize::from(warp)] >= tick || of_lane().is_some_and(|last| last >= tick)
-    }
-
-    /// Adds the knowledge of another.
-    pub(crate) fn join(&mut self, other: &Self) {
-        for (mine, theirs) in [
-            (&mut self.known, &other.known),
-            (&mut self.fenced, &other.fenced),
-            (&mut self.performed, &other.performed),
-        ] {
-            mine.resize(mine.len().max(theirs.len()), 0);
-            for (mine, theirs) in mine.iter_mut().zip(theirs) {
-                *mine = (*mine).max(*theirs);
-            }
-        }
-        self.copies.join(&other.copies);
-        for (&of, &tick) in &other.lanes {
-            let last = self.lanes.entry(of).or_default();
-            *last = (*last).max(tick);
-        }
-        let known = &self.known;
-        self.lanes
-            .retain(|(warp, _), tick| *tick > known[usize::from(*warp)]);
-    }
 }
 
 /// Vector clocks of the block.
@@ -740,6 +685,25 @@ mod tests {
                 shadow.write(0, stamp(&clocks, Kind::Write, 0, 3, 2), true, &clocks);
             assert!(matches!(same_instruction, Some(Problem::WithWrite(_))));
         }
+    }
+
+    #[test]
+    fn a_lane_that_arrives_hands_on_what_lanes_did_before_they_met() {
+        let mut clocks = Clocks::new(2, false);
+        let mut shadow = Shadow::new(3);
+        let mut write = |clocks: &Clocks, at: usize, lane: u8| {
+            let stamp = stamp(clocks, Kind::Write, 0, lane, at as u32);
+            assert_eq!(shadow.write(at, stamp, true, clocks), None);
+        };
+        write(&clocks, 0, 5);
+        clocks.meet(0);
+        write(&clocks, 1, 5);
+        write(&clocks, 2, 0);
+        let arrival = clocks.arriving(0, Some(0));
+        clocks.waited(1, &arrival);
+        let mut read = |at: usize| shadow.read(at, stamp(&clocks, Kind::Read, 1, 3, 9), &clocks);
+        assert_eq!((read(0), read(2)), (None, None));
+        assert!(matches!(read(1), Some(Problem::WithWrite(_))));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::machine::bytecode::SiteId;
-use crate::memory::shadow::Knowledge;
+use crate::memory::knowledge::Knowledge;
 
 /// A barrier in shared memory that counts arrivals and bytes (PTX `mbarrier`).
 #[derive(Clone, Debug)]

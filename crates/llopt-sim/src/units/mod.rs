@@ -8,6 +8,7 @@ pub(crate) mod in_flight;
 pub(crate) mod matrix;
 pub(crate) mod print;
 pub(crate) mod product_registers;
+pub(crate) mod reads;
 pub(crate) mod registers;
 pub(crate) mod tensor_core;
 pub(crate) mod tiles;

@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 
 use crate::machine::bytecode::{Collective, Op, SiteId, Slot};
-use crate::units::early_read::for_each_read;
+use crate::units::reads::for_each_read;
 
 /// The mark of a slot that a product has written.
 const BY_PRODUCT: u32 = u32::MAX;

@@ -590,22 +590,23 @@ impl Execution<'_, '_> {
         Ok(())
     }
 
+    /// The state of memory, with groups of asynchronous work counted back from the last.
+    pub(super) fn add_memory(&self, state: &mut Vec<i64>) {
+        let last = self.agents.iter().map(|one| {
+            [
+                one.copies.committed + 1,
+                one.products.committed,
+                one.stores.committed,
+            ]
+        });
+        self.memory.snapshot(&last.collect::<Vec<_>>(), state);
+    }
+
     /// The state of everything, relative to the loops that an agent is in.
     fn snapshot(&self, own: usize) -> Vec<i64> {
         let modulus = self.all.arithmetic.modulus;
         let mut state = Vec::with_capacity(256);
-        let last: Vec<[u64; 3]> = self
-            .agents
-            .iter()
-            .map(|one| {
-                [
-                    one.copies.committed + 1,
-                    one.products.committed,
-                    one.stores.committed,
-                ]
-            })
-            .collect();
-        self.memory.snapshot(&last, &mut state);
+        self.add_memory(&mut state);
         for (index, one) in self.agents.iter().enumerate() {
             state.extend([one.at as i64, one.state as i64]);
             for groups in [one.copies, one.products, one.stores] {

@@ -252,18 +252,7 @@ impl Execution<'_, '_> {
     /// Everything on which the future depends, with iterations counted from the agent that is furthest behind.
     fn state(&mut self, back: &Back) -> Vec<i64> {
         let mut state = Vec::with_capacity(512);
-        let last: Vec<[u64; 3]> = self
-            .agents
-            .iter()
-            .map(|one| {
-                [
-                    one.copies.committed + 1,
-                    one.products.committed,
-                    one.stores.committed,
-                ]
-            })
-            .collect();
-        self.memory.snapshot(&last, &mut state);
+        self.add_memory(&mut state);
         let Some(heads) = &self.all.heads else {
             return state;
         };
