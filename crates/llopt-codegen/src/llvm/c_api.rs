@@ -2,7 +2,7 @@
 //!
 //! Only this file and [`crate::llvm::addresses`] use LLVM's C interface directly.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_char};
 use std::path::Path;
 use std::sync::Once;
 
@@ -23,12 +23,16 @@ use inkwell::llvm_sys::core::{
     LLVMSetOperand, LLVMTypeOf,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
-use inkwell::llvm_sys::prelude::{LLVMContextRef, LLVMMetadataRef, LLVMValueRef};
+use inkwell::llvm_sys::prelude::{
+    LLVMContextRef, LLVMMemoryBufferRef, LLVMMetadataRef, LLVMModuleRef, LLVMValueRef,
+};
 use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout};
+use inkwell::llvm_sys::target_machine::{LLVMCodeGenFileType, LLVMTargetMachineRef};
 use inkwell::llvm_sys::{
     LLVMAtomicOrdering, LLVMAtomicRMWBinOp, LLVMInlineAsmDialect, LLVMOpcode, LLVMTypeKind,
 };
+use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use inkwell::targets::{InitializationConfig, Target, TargetMachine};
 use inkwell::values::{AsValueRef, BasicValueEnum, InstructionValue};
@@ -267,6 +271,39 @@ pub fn open_bitcode_lazily<'ctx>(
             return Err("not a bitcode file that this LLVM can read".to_owned());
         }
         Ok(Module::new(module))
+    }
+}
+
+unsafe extern "C" {
+    /// `cpp/code_generator.cpp`.
+    fn llopt_generate_code(
+        module: LLVMModuleRef,
+        machine: LLVMTargetMachineRef,
+        kind: LLVMCodeGenFileType,
+        omitted: *const *const c_char,
+        count: usize,
+    ) -> LLVMMemoryBufferRef;
+}
+
+/// What the code generator makes of a module, without the passes of these names; `None` if the target has no such
+/// output.
+pub fn generate_code(
+    module: Module<'_>,
+    machine: &TargetMachine,
+    kind: LLVMCodeGenFileType,
+    omitted: &[&CStr],
+) -> Option<MemoryBuffer<'static>> {
+    let omitted: Vec<_> = omitted.iter().map(|name| name.as_ptr()).collect();
+    // SAFETY: module and machine are alive, and used by nobody else; the names outlive the call.
+    unsafe {
+        let made = llopt_generate_code(
+            module.as_mut_ptr(),
+            machine.as_mut_ptr(),
+            kind,
+            omitted.as_ptr(),
+            omitted.len(),
+        );
+        (!made.is_null()).then(|| MemoryBuffer::new(made))
     }
 }
 

@@ -95,6 +95,8 @@ fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool) -> bool {
         | Op::Freeze => return false,
         // Where a target rounds two numbers in one instruction, lowering asks for it.
         Op::FPTrunc => return false,
+        // A condition as a number, such as a flag in memory. Nothing computes with two of them at once.
+        Op::ZExt | Op::SExt if is_condition(instruction) => return false,
         // A comparison has the type of what it compares.
         Op::ICmp | Op::FCmp => {
             let compared = instruction
@@ -116,6 +118,13 @@ fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool) -> bool {
         },
         _ => false,
     }
+}
+
+/// Whether the operand of a conversion is a single bit.
+fn is_condition(conversion: InstructionValue<'_>) -> bool {
+    let operand = conversion.get_operand(0).and_then(|from| from.value());
+    let from = operand.map(|from| from.get_type().as_any_type_enum());
+    matches!(from, Some(AnyTypeEnum::IntType(from)) if from.get_bit_width() == 1)
 }
 
 /// The passes up to the inlining of functions and the normalisation of their loops, as a text that LLVM parses.

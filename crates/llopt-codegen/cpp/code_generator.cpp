@@ -1,0 +1,68 @@
+//===- code_generator.cpp - LLVM's code generator without some of its passes -===//
+//
+// LLVM's C interface runs a back end with all its passes. A back end adds them one by one to a pass manager, so one
+// that does not take all of them leaves passes out. Which ones these are is not decided here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "llvm-c/TargetMachine.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Pass.h"
+#include "llvm/PassInfo.h"
+#include "llvm/PassRegistry.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+
+namespace {
+
+/// A pass manager that does not take the passes with certain names.
+class Selection final : public legacy::PassManagerBase {
+public:
+  explicit Selection(ArrayRef<const char *> omitted) : omitted(omitted) {}
+
+  void add(Pass *pass) override {
+    const PassInfo *info =
+        PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());
+    if (info && is_contained(omitted, info->getPassArgument())) {
+      delete pass;
+      return;
+    }
+    passes.add(pass);
+  }
+
+  void run(Module &module) { passes.run(module); }
+
+private:
+  ArrayRef<const char *> omitted;
+  legacy::PassManager passes;
+};
+
+} // namespace
+
+/// The assembly or the object of a module, made without the passes of those names; null if the target has no such
+/// output. The module is rewritten.
+extern "C" LLVMMemoryBufferRef
+llopt_generate_code(LLVMModuleRef module, LLVMTargetMachineRef machine,
+                    LLVMCodeGenFileType kind, const char *const *omitted,
+                    size_t count) {
+  Module &ir = *unwrap(module);
+  TargetMachine &target = *reinterpret_cast<TargetMachine *>(machine);
+  ir.setDataLayout(target.createDataLayout());
+
+  SmallString<0> text;
+  raw_svector_ostream stream(text);
+  Selection passes(ArrayRef(omitted, count));
+  const CodeGenFileType type = kind == LLVMAssemblyFile
+                                   ? CodeGenFileType::AssemblyFile
+                                   : CodeGenFileType::ObjectFile;
+  if (target.addPassesToEmitFile(passes, stream, /*DwoOut=*/nullptr, type))
+    return nullptr;
+  passes.run(ir);
+  return wrap(MemoryBuffer::getMemBufferCopy(text.str()).release());
+}
