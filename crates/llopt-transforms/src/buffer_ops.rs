@@ -24,7 +24,7 @@
 //! A tensor of offsets is often the sum of a scalar, such as where the tile of an iteration begins, and of offsets within
 //! the tile. In a loop the scalar belongs to the base, where a scalar unit adds it and the rest is the same in all iterations, if
 //! the rest is known to be a number of the buffer by itself (`Range`): the access is at the same address, and within the
-//! 2^31 bytes behind the new base ([`uniform`]).
+//! 2^31 bytes behind the new base (`uniform.rs`).
 //!
 //! Before that, loops that carry pointers are rewritten to carry offsets (`carried.rs`).
 

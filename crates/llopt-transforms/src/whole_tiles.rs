@@ -23,7 +23,7 @@
 //!
 //! # When it is correct
 //!
-//! A mask `start + offset < bound` with offsets from 0 to `m` is true throughout if `start < bound - m` ([`bounded`]). The
+//! A mask `start + offset < bound` with offsets from 0 to `m` is true throughout if `start < bound - m` (`bounded.rs`). The
 //! numbers of a loop grow, so what holds for one number holds for all before it. With the step at most `m + 1`, the first
 //! number behind the whole tiles is at most the bound. The second loop is the old one, so it does not matter how often it
 //! runs.
@@ -31,7 +31,7 @@
 //! # When it pays
 //!
 //! It takes the code a second time. So it is done where both the price of an iteration, or of the program, and its
-//! instructions fall by a twentieth ([`saving`]): a long computation between accesses is not worth being compiled twice.
+//! instructions fall by a twentieth (`saving.rs`): a long computation between accesses is not worth being compiled twice.
 //! Programs whose tile is whole are assumed to be as many of all as iterations whose tile is; but not where the start does
 //! not depend on the program's number: there each program has the same tile, which is whole or is not.
 //!
