@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 import unittest.mock
 import warnings
@@ -416,19 +417,27 @@ class DependentLaunches(Switched):
         triton_llopt.enable("ttir")
         kernel = compiled()
         self.assertIn("griddepcontrol.wait;", kernel.asm["ptx"])
-        self.assertTrue(kernel.metadata.launch_pdl)
+        self.assertTrue(kernel.metadata.dependent_launch)
         triton_llopt.enable("ttir", dependent_launch=False)
         kernel = compiled()
         self.assertNotIn("griddepcontrol", kernel.asm["ptx"])
-        self.assertFalse(kernel.metadata.launch_pdl)
+        self.assertFalse(kernel.metadata.dependent_launch)
 
-    def test_what_the_author_asks_for_stays(self):
-        triton_llopt.enable("ttir", dependent_launch=False)
-        self.assertTrue(compiled(launch_pdl=True).metadata.launch_pdl)
+    def test_launches_overlap_if_the_kernel_waits_or_its_author_asks(self):
+        def initialise(self, source, metadata):
+            self.launch_pdl = metadata.launch_pdl
+
+        launcher = triton.backends.nvidia.driver.CudaLauncher
+        with unittest.mock.patch.object(launcher, "__init__", initialise):
+            triton_llopt.enable("ttir")
+            for waits, asks in (False, False), (True, False), (False, True):
+                metadata = types.SimpleNamespace(dependent_launch=waits, launch_pdl=asks)
+                self.assertEqual(launcher(None, metadata).launch_pdl, waits or asks)
+            triton_llopt.disable()
 
     def test_without_such_launches_nothing_waits(self):
         triton_llopt.enable("ttir")
-        self.assertFalse(getattr(compiled(HIP).metadata, "launch_pdl", False))
+        self.assertFalse(compiled(HIP).metadata.dependent_launch)
 
     def test_choices_are_checked(self):
         with self.assertRaisesRegex(ValueError, "dependent_launch is False or True"):

@@ -226,9 +226,10 @@ def _wrap_launcher():
     def initialise_with_descriptors(self, source, metadata):
         tensors = getattr(metadata, "argument_tensors", None) or []
         extents = 3 if getattr(metadata, "program_extents", False) else 0
-        if not tensors and not extents:
-            return initialise(self, source, metadata)
-        initialise(self, _Source(source, len(tensors), extents), metadata)
+        added = _Source(source, len(tensors), extents) if tensors or extents else source
+        initialise(self, added, metadata)
+        # The author of a kernel that waits for others itself asks for such launches.
+        self.launch_pdl = self.launch_pdl or getattr(metadata, "dependent_launch", False)
         # The extents come after the descriptors.
         if extents:
             self.launch = _with_extents(self.launch, metadata)

@@ -193,8 +193,6 @@ class _Stages:
             metadata["program_extents"] = found.get("program_extents", False)
             metadata[persistent.PROPOSAL] = found.get(persistent.PROPOSAL, False)
             metadata["dependent_launch"] = found["launch_pdl"]
-            # The author of a kernel that waits for others itself asks for such launches.
-            metadata["launch_pdl"] = metadata.get("launch_pdl", False) or found["launch_pdl"]
         if found.get(splitting.PROPOSAL):
             metadata[splitting.PROPOSAL] = found[splitting.PROPOSAL]
         self.texts = {form: compiled.text(form) for form in forms}
