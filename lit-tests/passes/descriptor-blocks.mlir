@@ -7,6 +7,7 @@
 // CHECK-DAG: #[[ROWS:.+]] = #ttg.nvmma_shared<{swizzlingByteWidth = 128, {{.+}}, CGALayout = {{\[}}[1, 0]]}>
 // CHECK-DAG: #[[WHOLE:.+]] = #ttg.nvmma_shared<{swizzlingByteWidth = 128, {{.+}} elementBitWidth = 16, CGALayout = {{\[}}[0, 0]]}>
 // CHECK-DAG: #[[HALF:.+]] = #ttg.nvmma_shared<{swizzlingByteWidth = 64, {{.+}}, CGALayout = {{\[}}[0, 1]]}>
+// CHECK-DAG: #[[WIDE:.+]] = #ttg.nvmma_shared<{swizzlingByteWidth = 128, {{.+}} elementBitWidth = 32, CGALayout = {{\[}}[0, 1]]}>
 // CHECK-DAG: #[[COLUMNS:.+]] = #ttg.nvmma_shared<{swizzlingByteWidth = 0, {{.+}} elementBitWidth = 32, CGALayout = {{\[}}[0, 1]]}>
 // CHECK-DAG: #[[SAME:.+]] = #ttg.nvmma_shared<{swizzlingByteWidth = 0, {{.+}} elementBitWidth = 32, CGALayout = {{\[}}[0, 0]]}>
 // ALONE-NOT: CGALayout
@@ -58,6 +59,23 @@ tt.func public @columns(%a: !tt.tensordesc<tensor<64x64xf16>>, %b: !tt.tensordes
   %y = tt.descriptor_load %b[%i, %i] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
   %d = tt.dot %x, %y, %zero : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
   tt.store %p, %d : tensor<64x64x!tt.ptr<f32>>
+  tt.return
+}
+
+// So is the result behind a choice, here with 32 columns for each block.
+// CHECK-LABEL: @chosen(
+// CHECK-SAME: tensordesc<tensor<64x64xf32, #[[WIDE]]>>, %
+tt.func public @chosen(%c: !tt.tensordesc<tensor<64x64xf32>>, %a: !tt.tensordesc<tensor<64x64xf16>>, %b: !tt.tensordesc<tensor<64x64xf16>>, %i: i32, %is: i1) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %d = scf.if %is -> (tensor<64x64xf32>) {
+    %x = tt.descriptor_load %a[%i, %i] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+    %y = tt.descriptor_load %b[%i, %i] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+    %e = tt.dot %x, %y, %zero : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+    scf.yield %e : tensor<64x64xf32>
+  } else {
+    scf.yield %zero : tensor<64x64xf32>
+  }
+  tt.descriptor_store %c[%i, %i], %d : !tt.tensordesc<tensor<64x64xf32>>, tensor<64x64xf32>
   tt.return
 }
 

@@ -17,7 +17,8 @@
 //! - A *factor* of a product is needed where the corresponding part of the result is computed. The blocks divide rows
 //!   and columns of the result (`shares_of`), so each needs some of the rows of the first factor, or of the columns
 //!   of the second, and all of k: data that several blocks need, each of them copies for itself.
-//! - The *result* of a product is stored by the block that computes it.
+//! - The *result* of a product is stored by the block that computes it, also behind the choice between loops that copy
+//!   and that load.
 //! - All others are divided as accesses through pointers are: along the outermost dimension that is long enough, so
 //!   that rows stay whole. If there is less than one element per block (or less than 16 bytes of a row), some blocks
 //!   hold copies.
@@ -36,7 +37,7 @@ use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use crate::layouts::{retype_function, shares_of};
-use crate::loops::view::For;
+use crate::loops::view::{For, If};
 
 /// The least number of bytes of a row that a copy moves.
 const LEAST_ROW: u64 = 16;
@@ -364,6 +365,18 @@ fn share_of_result<'c: 'a, 'a>(stored: Value<'c, 'a>, blocks: u32) -> Option<Vec
             let carried = results.iter().position(|result| *result == step.tensor);
             queue.extend(carried.map(|carried| Step {
                 tensor: of.yielded()[carried],
+                dims: step.dims.clone(),
+            }));
+            continue;
+        }
+        if let Some(of) = If::of(maker) {
+            let results = of.results();
+            let index = results.iter().position(|result| *result == step.tensor);
+            let ends = of.blocks().into_iter().flatten();
+            let ends = ends.filter_map(|block| block.operations().last());
+            let yielded = ends.filter_map(|end| end.operand_value(index?));
+            queue.extend(yielded.map(|tensor| Step {
+                tensor,
                 dims: step.dims.clone(),
             }));
             continue;
