@@ -38,6 +38,9 @@
 //! Types that share a register are left alone: whether these are carried packed or apart is a decision of
 //! `walk::carried`, since packing and unpacking them is work.
 //!
+//! It is done for MFMA, whose accumulators are up to 32 registers. Those of WMMA are eight, and there is less to find out;
+//! on RDNA 4 a loop with joined fragments took 1.4 times the cycles of LLVM's scheduling model, for copies of tuples.
+//!
 //! LLVM joins nothing: `InstCombine` and SROA go the other way, and on AMD a pass before instruction selection takes
 //! phis of vectors apart if a constant comes in, as the zero of an accumulator does; `c_api::initialize` turns this
 //! off. All this happens behind the other passes: before them, the search for pairs finds other pairs, and a loop

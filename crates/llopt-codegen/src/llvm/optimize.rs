@@ -3,8 +3,8 @@
 //! Before: the device libraries are linked in ([`crate::llvm::device_library`]), and words that loops carry are split
 //! in the blocks that use their parts (`parts_where_taken`). After: addresses of one array are split into a common
 //! base and constant offsets, and the target's back end decides where these go (`BackEnd::after_optimization`). Where
-//! LLVM allocates registers, matrix fragments are passed on whole (`fragment_phis`), and values are computed late if
-//! they do not fit into registers (`late_values`).
+//! LLVM allocates registers, values are computed late if they do not fit into registers (`late_values`), and matrix
+//! fragments of MFMA are passed on whole (`fragment_phis`).
 //!
 //! LLVM's own pipelines are designed for C++ programs. `default<O3>` has a hundred passes, most of which handle
 //! things that lowered tile code never has: exceptions, coroutines, profiles, virtual calls, copies of memory, tail
@@ -52,7 +52,7 @@ pub fn optimize(
         is_packable(instruction, packs_singles)
     });
     run(module, machine, &last_passes(vendor, has_pairs))?;
-    if target.llvm_allocates_registers() {
+    if target.has(Feature::Mfma) {
         fragment_phis::join(module);
     }
     // Constants leave the addresses, so that accesses share the rest and take the constants as offsets.
