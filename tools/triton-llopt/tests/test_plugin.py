@@ -5,6 +5,7 @@
 Needed: the package, triton==3.6.0, NumPy.
 """
 
+import itertools
 import json
 import operator
 import os
@@ -426,13 +427,16 @@ class DependentLaunches(Switched):
     def test_launches_overlap_if_the_kernel_waits_or_its_author_asks(self):
         def initialise(self, source, metadata):
             self.launch_pdl = metadata.launch_pdl
+            self.launch_cooperative_grid = metadata.launch_cooperative_grid
 
         launcher = triton.backends.nvidia.driver.CudaLauncher
         with unittest.mock.patch.object(launcher, "__init__", initialise):
             triton_llopt.enable("ttir")
-            for waits, asks in (False, False), (True, False), (False, True):
-                metadata = types.SimpleNamespace(dependent_launch=waits, launch_pdl=asks)
-                self.assertEqual(launcher(None, metadata).launch_pdl, waits or asks)
+            for waits, asks, meets in itertools.product((False, True), repeat=3):
+                metadata = types.SimpleNamespace(
+                    dependent_launch=waits, launch_pdl=asks, launch_cooperative_grid=meets
+                )
+                self.assertEqual(launcher(None, metadata).launch_pdl, asks or waits and not meets)
             triton_llopt.disable()
 
     def test_without_such_launches_nothing_waits(self):

@@ -228,8 +228,10 @@ def _wrap_launcher():
         extents = 3 if getattr(metadata, "program_extents", False) else 0
         added = _Source(source, len(tensors), extents) if tensors or extents else source
         initialise(self, added, metadata)
-        # The author of a kernel that waits for others itself asks for such launches.
-        self.launch_pdl = self.launch_pdl or getattr(metadata, "dependent_launch", False)
+        # The author of a kernel that waits for others itself asks for such launches. All blocks of a cooperative grid are
+        # resident at once, so it waits for room anyway.
+        if getattr(metadata, "dependent_launch", False) and not self.launch_cooperative_grid:
+            self.launch_pdl = True
         # The extents come after the descriptors.
         if extents:
             self.launch = _with_extents(self.launch, metadata)
