@@ -36,7 +36,7 @@ use llopt_dialects::ttg::effects::CLUSTER_HAS_MET;
 use llopt_dialects::ttg::{BarrierOp, LocalBarrierOp};
 use llopt_dialects::ttng::FenceAsyncSharedOp;
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
+use llopt_mlir::ir::{OperationExt, attr};
 use llopt_mlir::pass::PassSpec;
 use llopt_plan::plans::Plans;
 use melior::ir::{BlockLike, OperationRef};
@@ -69,10 +69,7 @@ pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Comp
         let in_turns = turns::nodes(&graph, &buffers.program.points, &points)?;
         turns::settle(&mut graph, &in_turns);
         // Nothing is written when a program enters a kernel; other functions begin where they are called.
-        let is_kernel = function
-            .attr("sym_visibility")
-            .and_then(AttributeExt::as_str)
-            != Some("private");
+        let is_kernel = !flow::is_private(function);
         for node in graph.needless_meetings() {
             let operation = buffers.program.points[points[node]].operation;
             operation.set_attr(CLUSTER_HAS_MET, attr::unit(operation.ctx()));

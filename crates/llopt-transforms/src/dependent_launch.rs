@@ -35,9 +35,12 @@ use llopt_dialects::tables::module::DEPENDENT_LAUNCH;
 use llopt_dialects::tt::{
     ElementwiseInlineAsmOp, GridDependencyLaunchDependentsOp, GridDependencyWaitOp,
 };
-use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, Walk, attr};
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, Walk, attr};
 use llopt_mlir::pass::PassSpec;
 use melior::ir::{BlockLike, BlockRef, OperationRef};
+
+use crate::flow::is_private;
+use crate::loops::view::If;
 
 /// The pass.
 pub static REWRITE: PassSpec = PassSpec {
@@ -57,11 +60,7 @@ pub static REWRITE: PassSpec = PassSpec {
 pub fn rewrite(module: OperationRef<'_, '_>) -> bool {
     let (mut kernels, mut is_controlled) = (Vec::new(), false);
     module.for_each_op(Walk::PreOrder, |operation| {
-        let is_private = || {
-            let visibility = operation.attr("sym_visibility");
-            visibility.and_then(AttributeExt::as_str) == Some("private")
-        };
-        if Control::of(operation) == Control::Function && !is_private() {
+        if Control::of(operation) == Control::Function && !is_private(operation) {
             kernels.push(operation);
         }
         is_controlled |= controls_dependences(operation);
@@ -87,23 +86,12 @@ fn wait_in<'c: 'a, 'a>(block: BlockRef<'c, 'a>) {
     else {
         return;
     };
-    let branches = branches(first);
-    if branches.is_empty() {
+    if let Some([Some(then), Some(otherwise)]) = If::of(first).map(If::blocks) {
+        wait_in(then);
+        wait_in(otherwise);
+    } else {
         block.insert_operation_before(first, GridDependencyWaitOp::build(first.loc()));
     }
-    branches.into_iter().for_each(wait_in);
-}
-
-/// The blocks of a choice of which exactly one is executed; none for other ops.
-fn branches<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Vec<BlockRef<'c, 'a>> {
-    if Control::of(operation) != Control::Choice {
-        return Vec::new();
-    }
-    let blocks = operation.region_refs().map(RegionExt::single_block);
-    let blocks: Option<Vec<BlockRef>> = blocks.collect();
-    blocks
-        .filter(|blocks| blocks.len() == 2)
-        .unwrap_or_default()
 }
 
 /// Whether an op is part of the kernel's own control of dependences.

@@ -163,12 +163,14 @@ impl<'c: 'a, 'a> Symbols<'c, 'a> {
     /// Whether the function may be entered other than by the calls that are seen: it is a kernel,
     /// or nothing calls it.
     fn is_entered_from_outside(&self, function: OperationRef<'c, 'a>) -> bool {
-        let private = function
-            .attr("sym_visibility")
-            .and_then(AttributeExt::as_str)
-            .is_some_and(|visibility| visibility == "private");
-        !private || self.calls_of(function).is_empty()
+        !is_private(function) || self.calls_of(function).is_empty()
     }
+}
+
+/// Whether only functions of the module call a function; others are kernels.
+pub(crate) fn is_private(function: OperationRef<'_, '_>) -> bool {
+    let visibility = function.attr("sym_visibility");
+    visibility.and_then(AttributeExt::as_str) == Some("private")
 }
 
 /// What an op contributes to the flow of values.

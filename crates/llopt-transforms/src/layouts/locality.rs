@@ -73,26 +73,29 @@ pub(super) struct Local<'c, 'a> {
     scaling: Option<OperationRef<'c, 'a>>,
 }
 
+/// The op of a loop's body that combines a reduction's result with another value as the reduction combines elements,
+/// that value, and the loop.
+pub(super) fn combined_in_loop<'c: 'a, 'a>(
+    reduce: OperationRef<'c, 'a>,
+) -> Option<(OperationRef<'c, 'a>, Value<'c, 'a>, OperationRef<'c, 'a>)> {
+    let result = reduce.result_value(0)?;
+    let combine = only_user(result)?;
+    let around = combine.parent_op()?;
+    let is_combined = combination_of(reduce)?.name_str() == combine.name_str()
+        && scf::ForOp::of(around).is_some()
+        && reduce.parent_block() == combine.parent_block();
+    let other = combine.operand_values().find(|value| *value != result)?;
+    is_combined.then_some((combine, other, around))
+}
+
 /// Operands of `scf.for` before the values that it carries: bounds and step.
 pub(super) const BOUNDS: usize = 3;
 
 impl<'c: 'a, 'a> Local<'c, 'a> {
     /// The reduction with its loop, if it is of this form.
     pub(super) fn of(reduce: OperationRef<'c, 'a>) -> Option<Self> {
-        let result = reduce.result_value(0)?;
-        let combine = only_user(result)?;
-        // The loop's combination is also that of the reduction.
-        if combination_of(reduce)?.name_str() != combine.name_str() {
-            return None;
-        }
-        let around = combine
-            .parent_op()
-            .filter(|&op| scf::ForOp::of(op).is_some())?;
-        if reduce.parent_block() != combine.parent_block() {
-            return None;
-        }
+        let (combine, other, around) = combined_in_loop(reduce)?;
         let kind = Kind::of(arith::Op::of(combine)?);
-        let other = combine.operand_values().find(|value| *value != result)?;
         let scaling = other.defining_op();
         let argument = match scaling {
             None => other,

@@ -36,7 +36,7 @@
 
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::ReshapeOp;
-use llopt_dialects::{arith, math, scf, tt};
+use llopt_dialects::{arith, math, tt};
 use llopt_layout::LinearLayout;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt, attr};
 use llopt_plan::elementwise;
@@ -48,7 +48,9 @@ use super::combining::Combining;
 use super::cost::{Costs, registers, times};
 use super::frequency::Frequencies;
 use super::labelling::Cost;
-use super::locality::{BOUNDS, broadcast, combination_of, expand, neutral, only_user, put_before};
+use super::locality::{
+    BOUNDS, broadcast, combination_of, combined_in_loop, expand, neutral, only_user, put_before,
+};
 
 /// A maximum that a loop carries, and a sum of exponentials of which it is subtracted.
 pub(super) struct Shifted<'c, 'a> {
@@ -89,24 +91,14 @@ struct Piece<'c, 'a> {
 impl<'c: 'a, 'a> Shifted<'c, 'a> {
     /// The reduction of the maximum with its loop, if they are of this form.
     pub(super) fn of(reduce: OperationRef<'c, 'a>) -> Option<Self> {
-        let result = reduce.result_value(0)?;
-        let combine = only_user(result)?;
-        let is_maximum =
-            arith::MaximumFOp::of(combine).is_some() || arith::MaxNumFOp::of(combine).is_some();
-        if !is_maximum || combination_of(reduce)?.name_str() != combine.name_str() {
-            return None;
-        }
-        let around = combine
-            .parent_op()
-            .filter(|&op| scf::ForOp::of(op).is_some())?;
-        if reduce.parent_block() != combine.parent_block() {
+        let (combine, before, around) = combined_in_loop(reduce)?;
+        if arith::MaximumFOp::of(combine).is_none() && arith::MaxNumFOp::of(combine).is_none() {
             return None;
         }
         let (elements, grown) = (reduce.operand_value(0)?, combine.result_value(0)?);
         if RankedTensor::of(elements.r#type())?.encoding().is_some() {
             return None;
         }
-        let before = combine.operand_values().find(|value| *value != result)?;
         let maximum = carried_by(around, before)?;
         // The maximum before is in the next one and in its growth, the next one in the growth, the difference and the next
         // iteration.

@@ -9,6 +9,13 @@ use llopt::{
 use crate::split_k::{self, RESTS};
 use crate::tensor_copies::{self, Edge, Form};
 
+/// The layouts of a ring of tiles, and the beginning of its module.
+const RING_MODULE: &str = r#"#b = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#tile = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#bar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {"#;
+
 fn options(target: &str, stages: u32) -> Options {
     let mut options = Options::new(Target::parse(target).unwrap());
     options.num_stages = stages;
@@ -172,11 +179,7 @@ fn ring(count: i64, producers: u32, carried: bool) -> Source {
         ),
     );
     let text = format!(
-        r#"#b = #ttg.blocked<{{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}}>
-#tile = #ttg.nvmma_shared<{{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}}>
-#bar = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}}>
-#smem = #ttg.shared_memory
-module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32}} {{
+        r#"{RING_MODULE}
   tt.func public @ring(%x: {descriptor}, %o: tensor<64x64x!tt.ptr<f16>, #b>, %n: i32) {{
     %ring = ttg.local_alloc : () -> {ring}
     %full = ttg.local_alloc : () -> {barriers}
@@ -296,11 +299,7 @@ fn programs(read: &str, filled: &str) -> Source {
         ),
     );
     let text = format!(
-        r#"#b = #ttg.blocked<{{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}}>
-#tile = #ttg.nvmma_shared<{{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}}>
-#bar = #ttg.swizzled_shared<{{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}}>
-#smem = #ttg.shared_memory
-module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32}} {{
+        r#"{RING_MODULE}
   tt.func public @programs(%x: {descriptor}, %o: tensor<64x64x!tt.ptr<f16>, #b>, %n: i32, %m: i32, %q: i32) {{
     %ring = ttg.local_alloc : () -> {ring}
     %full = ttg.local_alloc : () -> {barriers}
