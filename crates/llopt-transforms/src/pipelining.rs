@@ -63,7 +63,7 @@
 //! that only copies `divide`).
 
 mod account;
-mod ahead;
+pub(crate) mod ahead;
 mod bases;
 mod branches;
 mod buffers;

@@ -7,7 +7,7 @@
 //! arrives. Which of them can help is found out when the labelling is
 //! ([`super::labelling`] drops what others dominate).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
 use llopt_dialects::layout::transfer;
@@ -26,8 +26,11 @@ use super::graph::{Factor, Node, NodeKind};
 use super::relation::{Relation, element_bits};
 use crate::axis::address;
 
-/// Labels that one node chooses among at most. The nearest proposals arrive first.
-const MOST_LABELS: usize = 12;
+/// Labels that a node gets at most from the proposals that are nearest to it.
+const MOST_NEAR: usize = 12;
+/// Labels that it gets at most from those that are the first choice of the ops that make them, wherever these are: many accesses
+/// and products around it have many choices, so the nearest ones may be none of those.
+const MOST_WANTED: usize = 6;
 /// Bytes to which the rows of buffers in shared memory are aligned.
 const ROW_ALIGNMENT: u64 = 16;
 
@@ -44,6 +47,8 @@ type Proposal = (usize, usize, LayoutId);
 struct Offer {
     node: usize,
     label: LayoutId,
+    /// The rank of the proposal that it comes from.
+    rank: usize,
     /// It goes no further than to nodes that run so often.
     most_often: f64,
     /// Whether a product asked for it, for its result.
@@ -52,12 +57,50 @@ struct Offer {
 
 impl Offer {
     /// One that goes everywhere.
-    fn new(node: usize, label: LayoutId) -> Self {
+    fn new(node: usize, label: LayoutId, rank: usize) -> Self {
         Self {
             node,
             label,
+            rank,
             most_often: f64::INFINITY,
             of_product: false,
+        }
+    }
+}
+
+/// What goes first of all layouts on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    /// Those that have come the shortest way.
+    Near,
+    /// Those of the lowest rank, and of these the nearest.
+    Wanted,
+}
+
+/// Layouts on their way.
+struct Queue {
+    first: First,
+    of_rank: BTreeMap<usize, VecDeque<Offer>>,
+}
+
+impl Queue {
+    fn extend(&mut self, offers: impl IntoIterator<Item = Offer>) {
+        for offer in offers {
+            let rank = match self.first {
+                First::Near => 0,
+                First::Wanted => offer.rank,
+            };
+            self.of_rank.entry(rank).or_default().push_back(offer);
+        }
+    }
+
+    fn next(&mut self) -> Option<Offer> {
+        loop {
+            let mut first = self.of_rank.first_entry()?;
+            if let Some(offer) = first.get_mut().pop_front() {
+                return Some(offer);
+            }
+            first.remove();
         }
     }
 }
@@ -75,13 +118,37 @@ struct Asked {
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The labels of each node, at least one for each.
     pub(super) fn candidates(&self) -> Vec<Vec<LayoutId>> {
+        let mut offers: Vec<Offer> = Vec::new();
+        for (index, node) in self.graph.nodes.iter().enumerate() {
+            offers.extend(node.pinned.map(|layout| Offer::new(index, layout, 0)));
+        }
+        offers.extend(self.proposals());
+        let mut labels = self.arriving(&offers, First::Near, MOST_NEAR);
+        if labels.iter().any(|labels| labels.len() >= MOST_NEAR) {
+            let wanted = self.arriving(&offers, First::Wanted, MOST_WANTED);
+            for (labels, wanted) in labels.iter_mut().zip(wanted) {
+                for label in wanted {
+                    if !labels
+                        .iter()
+                        .any(|&known| self.catalog.are_equal(known, label))
+                    {
+                        labels.push(label);
+                    }
+                }
+            }
+        }
+        labels
+    }
+
+    /// The labels that arrive at each node, at most so many and at least one for each, if those go first.
+    fn arriving(&self, offers: &[Offer], first: First, most: usize) -> Vec<Vec<LayoutId>> {
         let nodes = &self.graph.nodes;
         let mut labels: Vec<Vec<LayoutId>> = vec![Vec::new(); nodes.len()];
-        let mut queue: VecDeque<Offer> = VecDeque::new();
-        for (index, node) in nodes.iter().enumerate() {
-            queue.extend(node.pinned.map(|layout| Offer::new(index, layout)));
-        }
-        queue.extend(self.proposals());
+        let mut queue = Queue {
+            first,
+            of_rank: BTreeMap::new(),
+        };
+        queue.extend(offers.iter().copied());
         let mut uses_of: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
         for (number, used) in self.graph.uses.iter().enumerate() {
             uses_of[used.producer].push(number);
@@ -95,7 +162,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         let mut next_without = 0;
         loop {
-            while let Some(offer) = queue.pop_front() {
+            while let Some(offer) = queue.next() {
                 let (index, label) = (offer.node, offer.label);
                 let node = &nodes[index];
                 let known = labels[index]
@@ -103,8 +170,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     .any(|&known| self.catalog.are_equal(known, label));
                 let pinned_otherwise = node.pinned.is_some_and(|pinned| pinned != label);
                 // Of a factor there are few: those that its product takes.
-                let full =
-                    labels[index].len() >= MOST_LABELS && !matches!(node.kind, NodeKind::Factor);
+                let full = labels[index].len() >= most && !matches!(node.kind, NodeKind::Factor);
                 let too_often = node.frequency > offer.most_often;
                 if known || pinned_otherwise || full || too_often || !self.possible(node, label) {
                     continue;
@@ -119,7 +185,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 }
                 for factor in &factors_of[index] {
                     let wanted = self.in_registers(factor, label).into_iter();
-                    queue.extend(wanted.map(|wanted| Offer::new(factor.node, wanted)));
+                    queue.extend(wanted.map(|wanted| Offer::new(factor.node, wanted, offer.rank)));
                 }
                 labels[index].push(label);
                 queue.extend(self.within_warps(offer));
@@ -134,7 +200,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let node = &nodes[next_without];
             let label = node.pinned.unwrap_or_else(|| self.default_layout(node));
             if node.pinned.is_none() && self.possible(node, label) {
-                queue.push_back(Offer::new(next_without, label));
+                queue.extend(Some(Offer::new(next_without, label, 0)));
             } else {
                 // No layout fits; the checks after this pass say so.
                 labels[next_without].push(label);
@@ -219,12 +285,12 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         self.ask_reduced(&asked.reduced, &kinds, &mut proposals);
         proposals.sort_by_key(|(rank, index, _)| (*rank, *index));
         let proposed = proposals.into_iter();
-        let offers = proposed.map(|(_, index, label)| Offer {
+        let offers = proposed.map(|(rank, index, label)| Offer {
             of_product: matches!(
                 self.graph.nodes[index].kind,
                 NodeKind::Op(_, Relation::Dot { .. }, _)
             ),
-            ..Offer::new(index, label)
+            ..Offer::new(index, label, rank)
         });
         offers.collect()
     }

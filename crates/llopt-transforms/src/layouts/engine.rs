@@ -454,10 +454,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
     /// The reduction that a node is, if its partial results may stay in their threads.
     fn local(&self, node: &Node<'c, 'a>) -> Option<InThreads<'c, 'a>> {
-        match &node.kind {
-            NodeKind::Op(operation, Relation::Reduce { .. }, _) => InThreads::of(*operation),
-            _ => None,
-        }
+        let NodeKind::Op(operation, Relation::Reduce { .. }, _) = &node.kind else {
+            return None;
+        };
+        let threads = self.grid.num_warps * self.grid.threads_per_warp;
+        InThreads::of(*operation, threads, self.costs.target)
     }
 
     /// The cost of a reduction whose partial results stay in their threads until the loop ends.

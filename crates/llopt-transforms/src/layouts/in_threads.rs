@@ -2,6 +2,7 @@
 //! ([`super::locality`]), and maxima that are subtracted ([`super::shifted_sums`]).
 
 use llopt_layout::LinearLayout;
+use llopt_target::Target;
 use melior::ir::OperationRef;
 
 use super::combining::Combining;
@@ -20,9 +21,11 @@ pub(super) enum InThreads<'c, 'a> {
 }
 
 impl<'c: 'a, 'a> InThreads<'c, 'a> {
-    /// The reduction with its loop, if it is of one of these forms.
-    pub(super) fn of(reduce: OperationRef<'c, 'a>) -> Option<Self> {
-        let accumulated = Local::of(reduce).map(Self::Accumulated);
+    /// The reduction with its loop, if it is of one of these forms and may be written so, for so many threads of a block.
+    pub(super) fn of(reduce: OperationRef<'c, 'a>, threads: u32, target: Target) -> Option<Self> {
+        let accumulated = Local::of(reduce)
+            .filter(|local| local.stays_beside_products(threads, target))
+            .map(Self::Accumulated);
         accumulated.or_else(|| Shifted::of(reduce).map(Self::Subtracted))
     }
 

@@ -259,8 +259,10 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             // Later, when accesses have their final form.
             let factor = attr::i32(of_context, HALVES as i32);
             new.operation().set_attr(FACTOR, factor);
-        } else if self.overlaps {
-            overlap::run_until_read(&mut rewriter, new, self.warps, plans);
+        } else {
+            if self.overlaps {
+                overlap::run_until_read(&mut rewriter, new, self.warps, plans);
+            }
             if pipelined.running > 0 {
                 copy_order::load_first(&mut rewriter, new);
             }

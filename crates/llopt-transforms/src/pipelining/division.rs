@@ -17,9 +17,6 @@ use crate::loops::view::{For, is_loop};
 
 /// Bytes of shared memory that are left free for barriers and for values that are passed to partitions.
 const HANDED_OVER: u64 = 1024;
-/// Registers of a thread in addition to accumulators, scores and weights where a product runs ahead: addresses, and
-/// rows of maxima and sums.
-const AHEAD_BESIDE: u32 = 24;
 /// Registers that each thread of a producer keeps.
 const PRODUCER_REGISTERS: u32 = 24;
 
@@ -269,7 +266,7 @@ fn pays<'c: 'a, 'a>(
     plans: &Plans,
 ) -> Result<(), String> {
     let target = plans.target();
-    let registers = chain.registers(plans) + AHEAD_BESIDE;
+    let registers = chain.registers(plans) + ahead::BESIDE;
     let whole = price::Block {
         threads: candidate.warps * target.warp_size(),
         registers: registers - chain.weights(plans),
@@ -299,7 +296,7 @@ fn chain<'c: 'a, 'a>(
     let target: Target = plans.target();
     let share = target.plain_registers_of_each(candidate.warps * target.warp_size());
     let chain = ahead::Chain::of(candidate.of)?;
-    let registers = chain.registers(plans) + AHEAD_BESIDE;
+    let registers = chain.registers(plans) + ahead::BESIDE;
     if registers > share {
         return Err(format!(
             "it takes about {registers} registers, of which a thread has {share}"
