@@ -10,6 +10,9 @@
 //! For each number `B` of resident blocks, in cycles of the multiprocessor for an iteration of one of them:
 //!
 //! - The *matrix units*: half a cycle for each column of a product of four warps, more for few columns.
+//! - The *width of shared memory*, where several groups of warps multiply in step: 128 bytes a cycle, by which products
+//!   read their factors, and copies write the next ones. (Products of a single group take no longer for it, alone or in
+//!   one of several blocks.)
 //! - The *threads*: instructions are issued by four schedulers. Special functions have a pipe of their own.
 //! - *Transfers*: two cycles for each line of global memory of which an iteration requests a part, however little.
 //!   Copies by threads of more than two blocks delay one another.
@@ -50,6 +53,9 @@ use crate::loop_schedules::Stages;
 
 /// Parts of a multiprocessor that issue an instruction each cycle.
 const ISSUERS: f64 = 4.0;
+/// Warps that execute a product together, and bytes that shared memory reads or writes in a cycle.
+const GROUP: u32 = 4;
+const PASS: f64 = 128.0;
 /// The part of issuing that products of four warps do not hide, if it waits for them; and any other products.
 const CHAINED: f64 = 0.9;
 const EXPOSED: f64 = 0.75;
@@ -195,6 +201,15 @@ impl Iteration<'_> {
         (self.emitted.group_cycles + of_warps) * self.each_warp()
     }
 
+    /// Cycles for which groups of warps in step, and the copies of their next factors, use shared memory's whole width.
+    fn width(&self) -> f64 {
+        if self.warps <= GROUP {
+            return 0.0;
+        }
+        let written = self.stages.bytes / u64::from(self.stages.buffers.max(1));
+        self.emitted.group_passes * self.each_warp() + written as f64 / PASS
+    }
+
     fn special(&self) -> f64 {
         let cycles = self.emitted.special * self.target.special_function_cycles();
         f64::from(cycles) * self.each_warp()
@@ -257,7 +272,7 @@ impl Iteration<'_> {
         let (matrix, issue, work) = (self.matrix(), self.issue(), self.work());
         let busy = issue.max(self.special());
         let both = match work {
-            Work::None => matrix.max(issue),
+            Work::None => matrix.max(issue).max(self.width()),
             Work::Converts if blocks > 1.0 => norm([matrix, EXPOSED * busy], OF_SEVERAL),
             Work::Converts => norm([matrix, EXPOSED * busy], OF_ONE),
             Work::Waits if self.emitted.warp_products > 0 => matrix + EXPOSED * busy,
@@ -330,6 +345,7 @@ impl Iteration<'_> {
             ("matrix units", self.matrix()),
             ("issue", self.issue()),
             ("special functions", self.special()),
+            ("width of shared memory", self.width()),
             ("shared memory", self.wavefronts()),
             ("transfers", self.transfers(blocks)),
             ("filling buffers", self.filling(blocks)),
@@ -369,7 +385,7 @@ mod tests {
             lines,
             units: Vec::new(),
             buffers: stages,
-            bytes: 0,
+            bytes: u64::from(stages * lines) * 128,
             copies: 2,
             through_registers: 0,
             feeders: 0,
@@ -419,6 +435,17 @@ mod tests {
             ..EmittedLoop::default()
         };
         assert!(is_near(predicted(copies, &stages(3, 384), 8, 1), 1026.0));
+        // Two groups side by side, each with half of the columns; and of 128x128 by 128.
+        let beside = EmittedLoop {
+            group_passes: 384.0,
+            ..copies
+        };
+        assert!(is_near(predicted(beside, &stages(3, 384), 8, 1), 1144.0));
+        let beside = EmittedLoop {
+            group_passes: 512.0,
+            ..copies
+        };
+        assert!(is_near(predicted(beside, &stages(3, 512), 8, 1), 1534.0));
         // Weights of eight bits, converted by the threads, in a single block and in two.
         let converts = EmittedLoop {
             issued: 223,
