@@ -764,24 +764,17 @@ mod tests {
 
     #[test]
     fn writes_of_the_next_factors_share_the_width_of_shared_memory() {
-        let target = Target::parse("cuda:90").unwrap();
-        let grid = Grid {
-            num_warps: 8,
-            threads_per_warp: target.warp_size(),
-            num_ctas: 1,
-        };
-        let elements = [MatrixElement::F16, MatrixElement::F16, MatrixElement::F32];
         let cycles = |filled| {
-            let product = Product::new(vec![128, 256], 64, vec![elements], true, target, grid);
-            let product = product.while_filled(filled);
-            let shape = [128, 64];
-            let memory = product.in_memory(0)[0].linear_layout(&shape).unwrap();
+            let mut product = product("cuda:90", [128, 256], 64).while_filled(filled);
+            product.grid.num_warps = 8;
+            product.by_units = product.find_units();
+            let memory = product.in_memory(0)[0].linear_layout(&[128, 64]).unwrap();
             let groups = product.by_units.iter().filter(|(_, row)| row.warps > 1);
             let ways = groups.map(|(encoding, row)| {
                 let result = encoding.linear_layout(&[128, 256]).unwrap();
                 let more = product.cost_of_memory(0, (encoding, &result), &memory);
                 let cost = product.cost(encoding, &result, 0.0) + more.unwrap();
-                (row.n, cost * grid.num_warps as f32)
+                (row.n, cost * product.grid.num_warps as f32)
             });
             ways.collect::<Vec<_>>()
         };
