@@ -15,12 +15,8 @@
 //! that it multiplies: blocks in one row of the result have the same rows of the first one.
 //!
 //! The cost of a plan is the time for which the unit is busy: the instructions that a warp executes, including the
-//! repeated work of warps beyond the edge of the result; and the time that factors in shared memory take of its width,
-//! as far as that is longer. Every instruction reads its own. Where those of the next iteration are written while the
-//! product runs, the writes of a block whose groups of warps work in step share the width with the reads. With 256
-//! columns and two groups on an H100, an instruction of 128 cycles takes 16 + 64 passes for reads of halves, and 48 for
-//! its share of the writes, if a group has all columns, which fits; but 16 + 32 and 24, for 64 cycles, if it has half of
-//! them. (Measured: 1,025 and 1,144 cycles of an iteration. A single group is not slower, alone or in one of two blocks.)
+//! repeated work of warps beyond the edge of the result; and the time to read factors in shared memory, as far as
+//! that is longer.
 
 use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
 use llopt_dialects::layout::{product, transfer};
@@ -56,10 +52,10 @@ pub(super) struct Product {
     by_groups: bool,
     /// Elements along k that share a scale, if its factors have scales.
     group: Option<u32>,
-    /// Whether a factor's next elements are written to shared memory while the product runs.
-    filled: [bool; 2],
-    target: Target,
-    grid: Grid,
+    /// Whether the loop copies a factor's next elements while the product runs.
+    pub(super) filled: [bool; 2],
+    pub(super) target: Target,
+    pub(super) grid: Grid,
     /// The layouts of the result that matrix units leave, each with the instruction.
     by_units: Vec<(Encoding, &'static MatrixInstruction)>,
 }
@@ -207,7 +203,7 @@ impl Product {
         ))
     }
 
-    /// The product, if its factors' next elements are written to shared memory while it runs.
+    /// The product in a loop that copies the next elements of these factors while it runs.
     pub(super) fn while_filled(mut self, filled: [bool; 2]) -> Self {
         self.filled = filled;
         self
@@ -283,7 +279,7 @@ impl Product {
     }
 
     /// The part of a tensor that one block of a cluster has.
-    fn part(shape: &[u64], blocks: &CgaLayout) -> Option<Vec<u64>> {
+    pub(super) fn part(shape: &[u64], blocks: &CgaLayout) -> Option<Vec<u64>> {
         let pieces = blocks.split().ok()?;
         let parts = shape.iter().zip(pieces);
         Some(
@@ -509,7 +505,7 @@ impl Product {
             return None;
         }
         let more = match operand {
-            0 => self.busy(row, encoding, true) - self.busy(row, encoding, false),
+            0 => self.busy(row, true) - self.busy(row, false),
             _ => 0.0,
         };
         Some(self.executions(row, result) * more / UNITS)
@@ -535,42 +531,6 @@ impl Product {
     /// The extent that is summed over.
     pub(super) fn depth(&self) -> u64 {
         self.depth
-    }
-
-    /// The number of executions of an instruction by a warp.
-    fn executions(&self, row: &MatrixInstruction, result: &LinearLayout) -> f32 {
-        let lanes = result.in_dim_size(Dim::LANE) as f32;
-        let held = (row.m * row.n) as f32 / (lanes * row.warps as f32);
-        registers(result) as f32 / held * (self.depth as f32 / row.k as f32)
-    }
-
-    /// The cycles for which one execution keeps the units busy, including the time of its factors in shared memory: it
-    /// reads them, and those that are filled meanwhile are written once for all executions that read them.
-    fn busy(&self, row: &MatrixInstruction, encoding: &Encoding, first_in_memory: bool) -> f32 {
-        let banks = self.target.banks();
-        let pass = 1u32 << (banks.banks_log2 + banks.bank_bytes_log2);
-        let read = |operand: &Operand, extent: u32| {
-            (extent * row.k * operand.element.bits() / 8) as f32 / pass as f32
-        };
-        let in_step = self.grid.num_warps > row.warps;
-        // The part of the other dimension of a block's result that one execution computes.
-        let written = |operand: usize, extent: u32| {
-            let part = Self::part(&self.shape, &encoding.cga_layout());
-            let whole = part.and_then(|part| part.iter().rev().nth(operand).copied());
-            match whole.filter(|_| in_step && self.filled[operand]) {
-                Some(whole) => extent as f32 / whole.max(1) as f32,
-                None => 0.0,
-            }
-        };
-        let first = match first_in_memory {
-            true => read(&row.a, row.m) * (1.0 + written(0, row.n)),
-            false => 0.0,
-        };
-        let second = match row.b.place.takes_registers() {
-            true => 0.0,
-            false => read(&row.b, row.n) * (1.0 + written(1, row.m)),
-        };
-        (row.issue_cycles as f32).max(first + second)
     }
 
     /// The arrangements of warps over the result: batches first, then every arrangement in which each warp has a tile
@@ -658,7 +618,8 @@ impl Product {
             };
         }
         self.instruction(encoding).map_or(f32::INFINITY, |row| {
-            self.executions(row, layout) * self.busy(row, encoding, false) / UNITS
+            let exposed = self.exposed(row, encoding) / self.grid.num_warps as f32;
+            self.time(row, layout) + exposed
         })
     }
 
@@ -666,7 +627,7 @@ impl Product {
     /// the work of threads that takes longer: the product's own time.
     pub(super) fn cost_of_waiting(&self, encoding: &Encoding, layout: &LinearLayout) -> f32 {
         match self.instruction(encoding) {
-            Some(row) if row.warps > 1 => self.cost(encoding, layout, 0.0),
+            Some(row) if row.warps > 1 => self.time(row, layout),
             _ => 0.0,
         }
     }
@@ -763,7 +724,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_of_the_next_factors_share_the_width_of_shared_memory() {
+    fn copies_are_exposed_behind_many_products_with_few_columns() {
         let cycles = |filled| {
             let mut product = product("cuda:90", [128, 256], 64).while_filled(filled);
             product.grid.num_warps = 8;
@@ -779,7 +740,7 @@ mod tests {
             ways.collect::<Vec<_>>()
         };
         assert_eq!(cycles([false; 2]), [(256, 1024.0), (128, 1024.0)]);
-        // Eight executions by each of two groups, of 16 + 32 passes for reads and 8 + 16 for writes.
+        // Copies of 384 passes, and two products of each of two groups to hide them: 512 cycles, or 256.
         assert_eq!(cycles([true; 2]), [(256, 1024.0), (128, 1152.0)]);
     }
 
