@@ -9,6 +9,7 @@ import re
 import types
 from dataclasses import dataclass, field
 
+import certificate
 import triton
 import triton.language
 from products_kernels import product
@@ -34,7 +35,14 @@ DEPTH = 128
 WIDTH = {"fp16": 2, "bf16": 2, "fp32": 4, "i8": 1, "fp8e4nv": 1}
 # Rows, columns, warps, stages.
 TILES = ((128, 256, 8, 3), (128, 128, 4, 3), (64, 128, 4, 4), (16, 128, 4, 4))
-# Rows, columns, depth, warps, stages for each kind of weights.
+# Operands, form, and tile of products that were drawn when the constants of the prediction were fitted.
+DRAWN = (
+    ("f16", "NN", (256, 128, 64, 8, 3)), ("f16", "NT", (64, 64, 64, 4, 4)), ("bf16", "TN", (64, 256, 64, 4, 3)),
+    ("fp8", "NT", (64, 256, 128, 4, 3)), ("int8", "NT", (128, 64, 128, 4, 4)), ("tf32", "NT", (64, 64, 32, 4, 4)),
+    ("f16", "NN", (128, 128, 128, 8, 3)), ("bf16 by int8", "NN", (64, 256, 64, 8, 3)),
+)  # fmt: skip
+# The kernel's name for products with few rows; rows, columns, depth, warps, stages for each kind of weights.
+SKINNY = "few rows"
 FEW_ROWS = {
     "bf16": ((16, 64, 128, 4, 5), (16, 32, 256, 4, 5), (64, 64, 128, 4, 4)),
     "bf16 by int8": ((16, 64, 256, 4, 5), (16, 32, 512, 8, 3), (64, 64, 128, 4, 5)),
@@ -114,34 +122,37 @@ def definitions(file):
     return module
 
 
-def products():
+def product_case(of, form, tile, group="product"):
     """The product of `products.py`."""
+    rows, columns, depth, warps, stages = tile
+    a, b, c, precision = TYPES[of]
+    constants = {"ROWS": rows, "COLUMNS": columns, "DEPTH": depth, "GROUP": 8, "INTEGER": a == "i8"}
+    constants |= {"PACKED": b == "e2m1", "PRECISION": precision, "c_column": 1}
+    constants["a_row" if form[0] == "T" else "a_column"] = 1
+    constants["b_row" if form[1] == "T" else "b_column"] = 1
+    signature = {"a": f"*{a}", "b": "*u8" if b == "e2m1" else f"*{b}", "scales": "*u8", "c": f"*{c}"}
+    arguments = [name for name in product.arg_names if name not in constants]
+    signature |= {name: "i32" for name in arguments if name not in signature}
+    launch = {"kind": "product", "tile": [rows, columns, depth], "form": form, "a": a, "b": b, "c": c}
+    launch |= {"arguments": arguments, "skinny": group == SKINNY}
+    configuration = f"{form} {rows}x{columns}x{depth} w{warps} s{stages}"
+    return Case(f"{group} {of}", configuration, product, signature, constants, warps, stages, launch)
+
+
+def products():
+    """Products with many rows and with few."""
     cases = []
-
-    def add(of, form, tile, skinny=False):
-        rows, columns, depth, warps, stages = tile
-        a, b, c, precision = TYPES[of]
-        constants = {"ROWS": rows, "COLUMNS": columns, "DEPTH": depth, "GROUP": 8, "INTEGER": a == "i8"}
-        constants |= {"PACKED": b == "e2m1", "PRECISION": precision, "c_column": 1}
-        constants["a_row" if form[0] == "T" else "a_column"] = 1
-        constants["b_row" if form[1] == "T" else "b_column"] = 1
-        signature = {"a": f"*{a}", "b": "*u8" if b == "e2m1" else f"*{b}", "scales": "*u8", "c": f"*{c}"}
-        arguments = [name for name in product.arg_names if name not in constants]
-        signature |= {name: "i32" for name in arguments if name not in signature}
-        launch = {"kind": "product", "tile": [rows, columns, depth], "form": form, "a": a, "b": b, "c": c}
-        launch |= {"arguments": arguments, "skinny": skinny}
-        kernel = f"{'few rows' if skinny else 'product'} {of}"
-        configuration = f"{form} {rows}x{columns}x{depth} w{warps} s{stages}"
-        cases.append(Case(kernel, configuration, product, signature, constants, warps, stages, launch))
-
     for of, (a, *_) in TYPES.items():
         for form in ("NN", "NT", "TN"):
             for rows, columns, warps, stages in TILES if form == "NT" else TILES[:2]:
-                add(of, form, (rows, columns, DEPTH // WIDTH[a], warps, stages))
-    for of, tiles in FEW_ROWS.items():
-        for tile in tiles:
-            add(of, "NT", tile, skinny=True)
+                cases.append(product_case(of, form, (rows, columns, DEPTH // WIDTH[a], warps, stages)))
+    cases += [product_case(of, "NT", tile, SKINNY) for of, tiles in FEW_ROWS.items() for tile in tiles]
     return cases
+
+
+def drawn():
+    """Products with tiles that no constant of the prediction was fitted to."""
+    return [product_case(of, form, tile, certificate.DRAWN) for of, form, tile in DRAWN]
 
 
 def matrices(functions):
@@ -268,4 +279,4 @@ def all_cases(tutorials=None):
     if tutorials:
         functions = {number: definitions(next(tutorials.glob(f"{number}-*.py"))) for number in ("03", "06", "08", "09")}
         cases += matrices(functions) + attentions(functions)
-    return cases
+    return cases + drawn()

@@ -22,6 +22,8 @@ E2M1 = np.array((0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -
 SCALED = 32
 # Results of which so many rows and columns are compared.
 SAMPLE = 6
+# Arguments by which a kernel is told where rows begin.
+PITCHES = {"a_row", "b_row", "a map", "leading"}
 # Blocks that read the same head of the backward pass, as in a whole launch.
 SHARING = 12
 # The logarithm by which the backward pass divides weights, and what it subtracts from their gradients.
@@ -45,6 +47,8 @@ class Descriptor:
     buffer: str
     shape: tuple
     block: tuple
+    # Elements from row to row.
+    pitch: int
 
 
 @dataclass
@@ -115,10 +119,16 @@ def words(launch, arrays, folder):
         is_map = isinstance(argument, Descriptor)
         name = argument.buffer if is_map else argument
         file = folder / f"{name}.npy"
-        np.save(file, arrays[name].reshape(argument.shape) if is_map else arrays[name])
+        np.save(file, whole_rows(arrays[name], argument) if is_map else arrays[name])
         found.append(("desc:" if is_map else "") + str(file))
         found += [str(number) for number in (*argument.shape, argument.shape[1], 1)] if is_map else []
     return found
+
+
+def whole_rows(array, descriptor):
+    """The matrix that a descriptor names."""
+    rows, columns = descriptor.shape
+    return array[: rows * descriptor.pitch].reshape(rows, descriptor.pitch)[:, :columns]
 
 
 def size(buffer):
@@ -146,20 +156,22 @@ def product(of, blocks, iterations, most):
         "c": Buffer(type_c, m * n, "zeros"),
         "scales": Buffer("u8", n * longest // SCALED, "scales"),
     }
+    # Rows along k begin at the same places for every number of iterations, unless the kernel says itself where.
+    pitch = longest if PITCHES & set(of["arguments"]) else k
     across_a, across_b = of["form"][0] == "T", of["form"][1] == "T"
-    a_strides = (1, m) if across_a else (k, 1)
-    b_strides = (1, k // each) if across_b else (n, 1)
+    a_strides = (1, m) if across_a else (pitch, 1)
+    b_strides = (1, pitch // each) if across_b else (n, 1)
     known = {
         "m": m, "n": n, "k": k, "a_row": a_strides[0], "a_column": a_strides[1], "b_row": b_strides[0],
-        "b_column": b_strides[1], "c_row": n, "scales_row": k // SCALED, "groups": 1,
+        "b_column": b_strides[1], "c_row": n, "scales_row": pitch // SCALED, "groups": 1,
     }  # fmt: skip
     half = 2 if of.get("halved") else 1
     special = {
-        "a map": Descriptor("a", (m, k), (rows, depth)),
-        "b map": Descriptor("b", (n, k), (columns, depth)),
-        "c map": Descriptor("c", (m, n), (rows, columns // half)),
+        "a map": Descriptor("a", (m, k), (rows, depth), pitch),
+        "b map": Descriptor("b", (n, k), (columns, depth), pitch),
+        "c map": Descriptor("c", (m, n), (rows, columns // half), n),
         "a addresses": Addresses("a"), "b addresses": Addresses("b"), "c addresses": Addresses("c"),
-        "sizes": Table([m, n, k]), "leading": Table([k, k if across_b else n, n]),
+        "sizes": Table([m, n, k]), "leading": Table([pitch, pitch if across_b else n, n]),
     }  # fmt: skip
     arguments = [
         Scalar("i32", known[name]) if name in known else special.get(name, name) for name in of["arguments"]
@@ -173,7 +185,7 @@ def product(of, blocks, iterations, most):
         places = (steps[:, None] // each) * b_strides[0] + along[None, :] * b_strides[1]
         if packed:
             codes = arrays["b"][places] >> np.where(steps % 2, 4, 0)[:, None].astype(np.uint8) & 15
-            scales = arrays["scales"][along[None, :] * (k // SCALED) + (steps // SCALED)[:, None]]
+            scales = arrays["scales"][along[None, :] * (pitch // SCALED) + (steps // SCALED)[:, None]]
             b = E2M1[codes] * 2.0 ** (scales.astype(np.float64) - 127)
         else:
             b = numbers(arrays["b"][places], type_b)
@@ -205,7 +217,7 @@ def attention(of, blocks, iterations, most):
     known["length"] = Scalar("i32", length)
     for name in "qkvo":
         block = (rows if name in "qo" else keys, depth)
-        known[f"{name} map"] = Descriptor(name, (heads * length, depth), block)
+        known[f"{name} map"] = Descriptor(name, (heads * length, depth), block, depth)
     arguments = [known.get(name, name) for name in of["arguments"]]
 
     def sample(arrays):

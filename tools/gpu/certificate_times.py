@@ -5,9 +5,14 @@
 
 Needed: Python, NumPy, the CUDA driver. A kernel runs in as many blocks as are resident at the same time on all
 multiprocessors, with so many iterations of its loop that it takes at least about CYCLES, and with twice as many. In
-each of ROUNDS rounds both run in turns, several launches each, between two launches of a kernel that stores the cycle
-counter of each multiprocessor and the time. So cycles are counted, not computed from a nominal clock; the clock that
-is reported is the quotient of both. Some elements of the results of both launches are compared with NumPy's.
+each of ROUNDS rounds both run in turns, several launches each, every launch between two of a kernel that stores the
+cycle counter of each multiprocessor and the time. So cycles are counted, not computed from a nominal clock; the clock
+that is reported is the quotient of both. Some elements of the results of both launches are compared with NumPy's.
+
+The difference of both launches is the time of the added iterations only if an iteration takes as long in either. So
+rows of the operands are equally far apart in both; and before each launch, other memory is read until nothing of the
+operands is left in the cache. Otherwise the shorter launch would find in it what the one before has left, which the
+longer one does not, since its operands are larger than the cache.
 
 A child process measures; after an error that makes its context unusable, another one goes on with the next case.
 """
@@ -30,17 +35,19 @@ import cuda_driver
 import numpy as np
 from cases import Scalar
 
-# CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-MULTIPROCESSORS = 16
+# CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
+MULTIPROCESSORS, CACHE_BYTES = 16, 38
 # Modelled cycles of the shorter launch, the multiple of its iterations, and bytes of the largest buffer.
-CYCLES, STEP, LARGEST = 100_000, 16, 1 << 30
+CYCLES, STEP, LARGEST = 100_000, 16, 1 << 29
 ROUNDS = 9
-# Microseconds of the launches between two readings of the clocks, and how many launches these may be.
-ROUND, LAUNCHES = 3000, (4, 60)
+# Microseconds of the launches of a round, and how many launches these may be.
+ROUND, LAUNCHES = 1500, (4, 16)
+# Bytes that are read for each byte of the cache, so that nothing else is left in it; threads of a block that reads.
+CLEARED, CLEARING = 3, 256
 # From the elements that metadata name to those of `cuTensorMapEncodeTiled`.
 HOST_ELEMENTS = {8: 10, 9: 8, 10: 9}
 L2_PROMOTION_128 = 2
-# Multiprocessors whose readings are kept, and readings of a multiprocessor.
+# Multiprocessors whose readings are kept.
 PLACES = 1024
 READER = b"""
 .version 7.8
@@ -60,30 +67,83 @@ READER = b"""
   ret;
 }
 """
+# Reads all bytes, 16 for each thread at a time. They are zeros, so nothing is ever stored.
+CLEARER = b"""
+.version 7.8
+.target sm_90
+.address_size 64
+.visible .entry read_all(.param .u64 data, .param .u64 bytes, .param .u64 scratch, .param .u64 profile)
+{
+  .reg .pred %more, %found;
+  .reg .b32 %block, %threads, %own, %blocks, %a, %b, %c, %d, %sum;
+  .reg .b64 %begin, %at, %end, %step, %offset;
+  ld.param.u64 %begin, [data];
+  cvta.to.global.u64 %begin, %begin;
+  ld.param.u64 %end, [bytes];
+  add.u64 %end, %end, %begin;
+  mov.u32 %block, %ctaid.x;
+  mov.u32 %threads, %ntid.x;
+  mov.u32 %own, %tid.x;
+  mov.u32 %blocks, %nctaid.x;
+  mad.lo.u32 %own, %block, %threads, %own;
+  mul.wide.u32 %offset, %own, 16;
+  add.u64 %at, %begin, %offset;
+  mul.lo.u32 %blocks, %blocks, %threads;
+  mul.wide.u32 %step, %blocks, 16;
+  mov.u32 %sum, 0;
+next:
+  setp.lt.u64 %more, %at, %end;
+  @!%more bra done;
+  ld.global.v4.u32 {%a, %b, %c, %d}, [%at];
+  or.b32 %a, %a, %b;
+  or.b32 %c, %c, %d;
+  or.b32 %sum, %sum, %a;
+  or.b32 %sum, %sum, %c;
+  add.u64 %at, %at, %step;
+  bra next;
+done:
+  setp.ne.u32 %found, %sum, 0;
+  @%found st.global.u32 [%begin], %sum;
+  ret;
+}
+"""
 
 
 class Clocks:
-    """The cycle counters of all multiprocessors, and the time."""
+    """The cycle counters of all multiprocessors and the time, around launches that find nothing in the cache."""
 
     def __init__(self, driver):
-        metadata = {"name": "read_clocks", "shared": 0, "num_warps": 1}
-        self.kernel = cuda_driver.Kernel(driver, READER, metadata)
-        self.buffers = [cuda_driver.Buffer(driver, np.zeros((PLACES, 2), np.uint64)) for _ in range(2)]
+        multiprocessors = driver.attribute(MULTIPROCESSORS)
+        self.reader = cuda_driver.Kernel(driver, READER, {"name": "read_clocks", "shared": 0, "num_warps": 1})
+        self.readings = cuda_driver.Buffer(driver, np.zeros((LAUNCHES[1], 2, PLACES, 2), np.uint64))
+        metadata = {"name": "read_all", "shared": 0, "num_warps": CLEARING // 32}
+        self.clearer = cuda_driver.Kernel(driver, CLEARER, metadata)
+        # Whole pieces of 16 bytes.
+        size = CLEARED * driver.attribute(CACHE_BYTES) // 16 * 16
+        self.other = cuda_driver.Buffer(driver, np.zeros(size, np.uint8))
+        self.bytes = ctypes.c_uint64(size)
         # Several for each, so that each multiprocessor has one.
-        self.blocks = 8 * driver.attribute(MULTIPROCESSORS)
+        self.blocks = 8 * multiprocessors
 
-    def around(self, work):
-        """Cycles and nanoseconds of the work, the medians over the multiprocessors."""
-        for buffer in self.buffers:
-            buffer.write()
-        self.kernel.launch((self.blocks,), [self.buffers[0].address])
-        work()
-        self.kernel.launch((self.blocks,), [self.buffers[1].address])
-        before, after = (buffer.read().astype(np.int64) for buffer in self.buffers)
-        both = (before[:, 0] > 0) & (after[:, 0] > 0)
-        if not both.any():
+    def read(self, number, after):
+        """Stores the readings before or after a launch of this number."""
+        each = self.readings.array[0, 0].nbytes
+        address = ctypes.c_uint64(self.readings.address.value + (2 * number + after) * each)
+        self.reader.launch((self.blocks,), [address])
+
+    def around(self, work, count):
+        """Cycles and nanoseconds of each of so many launches, the medians over the multiprocessors."""
+        self.readings.write()
+        for number in range(count):
+            self.clearer.launch((self.blocks,), [self.other.address, self.bytes])
+            self.read(number, 0)
+            work()
+            self.read(number, 1)
+        before, after = self.readings.read()[:count].astype(np.int64).transpose(1, 0, 2, 3)
+        read = (before[:, :, 0] > 0) & (after[:, :, 0] > 0)
+        if not read.any(axis=1).all():
             raise cuda_driver.CudaError("no multiprocessor stored its clock twice")
-        return np.median(after[both] - before[both], 0)
+        return np.array([np.median((b - a)[both], axis=0) for a, b, both in zip(before, after, read)])
 
 
 def tensor_map(driver, of, address, metadata):
@@ -94,7 +154,7 @@ def tensor_map(driver, of, address, metadata):
     rows, columns = of.shape
     element = HOST_ELEMENTS.get(metadata["elem_type"], metadata["elem_type"])
     extents = (ctypes.c_uint64 * 2)(columns, rows)
-    strides = (ctypes.c_uint64 * 1)(columns * metadata["elem_size"])
+    strides = (ctypes.c_uint64 * 1)(of.pitch * metadata["elem_size"])
     box = (ctypes.c_uint32 * 2)(*reversed(metadata["block_size"]))
     steps = (ctypes.c_uint32 * 2)(1, 1)
     driver.call(
@@ -122,7 +182,7 @@ def values(driver, launch, buffers, metadata, kept):
         elif isinstance(argument, certificate_launches.Descriptor):
             rows, columns = argument.shape
             found.append(tensor_map(driver, argument, buffers[argument.buffer].address.value, next(maps)))
-            found += [ctypes.c_int32(rows), ctypes.c_int32(columns), ctypes.c_int64(columns), ctypes.c_int64(1)]
+            found += [ctypes.c_int32(rows), ctypes.c_int32(columns), ctypes.c_int64(argument.pitch), ctypes.c_int64(1)]
         else:
             found.append(buffers[argument].address)
     return found
@@ -179,13 +239,12 @@ def measure(driver, clocks, folder, case):
                 for one, array in contents.items()
             }
             wrong.append(certificate.differing(*launch.sample(now)))
-        once = {name: clocks.around(run)[1] / 1000 for name, run in runs.items()}
-        # As many of both, so that what a launch costs is in both.
-        count = int(min(max(ROUND / once["many"], LAUNCHES[0]), LAUNCHES[1]))
+        once = clocks.around(runs["many"], 1)[0, 1] / 1000
+        count = int(min(max(ROUND / once, LAUNCHES[0]), LAUNCHES[1]))
         found = {name: [] for name in runs}
         for turn in range(ROUNDS + 1):
             for name in list(runs)[:: 1 if turn % 2 else -1]:
-                reading = clocks.around(lambda run=runs[name]: [run() for _ in range(count)]) / count
+                reading = np.median(clocks.around(runs[name], count), axis=0)
                 if turn > 0:
                     found[name].append(reading)
     finally:

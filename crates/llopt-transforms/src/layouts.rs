@@ -32,6 +32,7 @@ mod parts;
 mod pass;
 mod pins;
 mod pressure;
+mod product_time;
 mod products;
 mod recompute;
 mod relation;

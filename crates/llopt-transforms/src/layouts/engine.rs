@@ -303,7 +303,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let bits = u64::from(element_bits(self.graph.nodes[factor.node].tensor));
         let words = (held * bits).div_ceil(32);
         let is_crowded = self.crowds(*operation, factor.operand, words);
-        let waited = match is_crowded || self.may_run_on(factor, *operation) {
+        let waited = match is_crowded || may_run_on(factor.operand, *operation) {
             true => {
                 dot.cost_of_waiting(&encoding, &self.catalog.linear(self.catalog.map(product)?))
             }
@@ -337,35 +337,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let threads = self.grid.num_warps * self.grid.threads_per_warp;
         let limit = self.costs.target.plain_registers_of_each(threads);
         beside.is_some_and(|beside| beside + words > u64::from(limit))
-    }
-
-    /// Whether a product may still be running in the next iteration as far as this factor is concerned, if the factor
-    /// is in memory: the loop loads it, and the product only adds to an accumulator. A factor in registers is needed
-    /// again at once.
-    fn may_run_on(&self, factor: &Factor, product: OperationRef<'c, 'a>) -> bool {
-        let block = product.parent_block();
-        let is_here = |operation: OperationRef<'c, 'a>| operation.parent_block() == block;
-        let is_sum = product.result_value(0).is_some_and(|sum| {
-            let mut users = sum.users();
-            let is_handed_on =
-                |user: OperationRef<'c, 'a>| Control::of(user) == Control::Yield && is_here(user);
-            users.next().is_some_and(is_handed_on) && users.next().is_none()
-        });
-        let adds = product
-            .operand_value(2)
-            .is_some_and(|sum| sum.defining_op().is_none() && sum.parent_block() == block);
-        let mut maker = product
-            .operand_value(factor.operand)
-            .and_then(|value| value.defining_op());
-        while let Some(operation) = maker.filter(|operation| buffer::renames(*operation)) {
-            maker = operation
-                .operand_value(0)
-                .and_then(|value| value.defining_op());
-        }
-        let is_loaded = maker.is_some_and(|operation| {
-            OpFacts::of(operation).anchor == Some(LayoutAnchor::Load) && is_here(operation)
-        });
-        is_sum && adds && is_loaded
     }
 
     /// The layout of the value of this shape that a node defines.
@@ -424,7 +395,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let key = operation.to_raw().ptr as usize;
         let mut known = self.products.borrow_mut();
         let product = known.entry(key).or_insert_with(|| {
-            Product::of(operation, self.may_store, self.costs.target, self.grid).map(Rc::new)
+            let product = Product::of(operation, self.may_store, self.costs.target, self.grid)?;
+            let filled = [0, 1].map(|operand| may_run_on(operand, operation));
+            Some(Rc::new(product.while_filled(filled)))
         });
         product.clone()
     }
@@ -562,4 +535,32 @@ fn packs_neighbours(operation: OperationRef<'_, '_>, layout: &LinearLayout) -> b
         })
     };
     (0..together).all(|bit| bit < registers && is_next(bit))
+}
+
+/// Whether a product may still be running in the next iteration as far as a factor is concerned, if the factor is in
+/// memory: the loop loads it, and the product only adds to an accumulator. A factor in registers is needed again at once.
+fn may_run_on<'c: 'a, 'a>(operand: usize, product: OperationRef<'c, 'a>) -> bool {
+    let block = product.parent_block();
+    let is_here = |operation: OperationRef<'c, 'a>| operation.parent_block() == block;
+    let is_sum = product.result_value(0).is_some_and(|sum| {
+        let mut users = sum.users();
+        let is_handed_on =
+            |user: OperationRef<'c, 'a>| Control::of(user) == Control::Yield && is_here(user);
+        users.next().is_some_and(is_handed_on) && users.next().is_none()
+    });
+    let adds = product
+        .operand_value(2)
+        .is_some_and(|sum| sum.defining_op().is_none() && sum.parent_block() == block);
+    let mut maker = product
+        .operand_value(operand)
+        .and_then(|value| value.defining_op());
+    while let Some(operation) = maker.filter(|operation| buffer::renames(*operation)) {
+        maker = operation
+            .operand_value(0)
+            .and_then(|value| value.defining_op());
+    }
+    let is_loaded = maker.is_some_and(|operation| {
+        OpFacts::of(operation).anchor == Some(LayoutAnchor::Load) && is_here(operation)
+    });
+    is_sum && adds && is_loaded
 }

@@ -52,8 +52,10 @@ pub(super) struct Product {
     by_groups: bool,
     /// Elements along k that share a scale, if its factors have scales.
     group: Option<u32>,
-    target: Target,
-    grid: Grid,
+    /// Whether the loop copies a factor's next elements while the product runs.
+    pub(super) filled: [bool; 2],
+    pub(super) target: Target,
+    pub(super) grid: Grid,
     /// The layouts of the result that matrix units leave, each with the instruction.
     by_units: Vec<(Encoding, &'static MatrixInstruction)>,
 }
@@ -201,6 +203,12 @@ impl Product {
         ))
     }
 
+    /// The product in a loop that copies the next elements of these factors while it runs.
+    pub(super) fn while_filled(mut self, filled: [bool; 2]) -> Self {
+        self.filled = filled;
+        self
+    }
+
     /// Whether a matrix unit computes it.
     pub(super) fn has_unit(&self) -> bool {
         !self.by_units.is_empty()
@@ -247,6 +255,7 @@ impl Product {
             elements,
             by_groups,
             group,
+            filled: [false; 2],
             target,
             grid,
             by_units: Vec::new(),
@@ -270,7 +279,7 @@ impl Product {
     }
 
     /// The part of a tensor that one block of a cluster has.
-    fn part(shape: &[u64], blocks: &CgaLayout) -> Option<Vec<u64>> {
+    pub(super) fn part(shape: &[u64], blocks: &CgaLayout) -> Option<Vec<u64>> {
         let pieces = blocks.split().ok()?;
         let parts = shape.iter().zip(pieces);
         Some(
@@ -524,32 +533,6 @@ impl Product {
         self.depth
     }
 
-    /// The number of executions of an instruction by a warp.
-    fn executions(&self, row: &MatrixInstruction, result: &LinearLayout) -> f32 {
-        let lanes = result.in_dim_size(Dim::LANE) as f32;
-        let held = (row.m * row.n) as f32 / (lanes * row.warps as f32);
-        registers(result) as f32 / held * (self.depth as f32 / row.k as f32)
-    }
-
-    /// The cycles for which one execution keeps the units busy, including the time to read its factors from shared
-    /// memory.
-    fn busy(&self, row: &MatrixInstruction, first_in_memory: bool) -> f32 {
-        let banks = self.target.banks();
-        let pass = 1u32 << (banks.banks_log2 + banks.bank_bytes_log2);
-        let read = |operand: &Operand, extent: u32| {
-            (extent * row.k * operand.element.bits() / 8) as f32 / pass as f32
-        };
-        let first = match first_in_memory {
-            true => read(&row.a, row.m),
-            false => 0.0,
-        };
-        let second = match row.b.place.takes_registers() {
-            true => 0.0,
-            false => read(&row.b, row.n),
-        };
-        (row.issue_cycles as f32).max(first + second)
-    }
-
     /// The arrangements of warps over the result: batches first, then every arrangement in which each warp has a tile
     /// of its own; if there is none, all arrangements.
     fn arrangements(
@@ -635,7 +618,8 @@ impl Product {
             };
         }
         self.instruction(encoding).map_or(f32::INFINITY, |row| {
-            self.executions(row, layout) * self.busy(row, false) / UNITS
+            let exposed = self.exposed(row, encoding) / self.grid.num_warps as f32;
+            self.time(row, layout) + exposed
         })
     }
 
@@ -643,7 +627,7 @@ impl Product {
     /// the work of threads that takes longer: the product's own time.
     pub(super) fn cost_of_waiting(&self, encoding: &Encoding, layout: &LinearLayout) -> f32 {
         match self.instruction(encoding) {
-            Some(row) if row.warps > 1 => self.cost(encoding, layout, 0.0),
+            Some(row) if row.warps > 1 => self.time(row, layout),
             _ => 0.0,
         }
     }
@@ -737,6 +721,27 @@ mod tests {
         }
         // The second factor is never in registers.
         assert!(product.takes_registers(0, encoding) && !product.takes_registers(1, encoding));
+    }
+
+    #[test]
+    fn copies_are_exposed_behind_many_products_with_few_columns() {
+        let cycles = |filled| {
+            let mut product = product("cuda:90", [128, 256], 64).while_filled(filled);
+            product.grid.num_warps = 8;
+            product.by_units = product.find_units();
+            let memory = product.in_memory(0)[0].linear_layout(&[128, 64]).unwrap();
+            let groups = product.by_units.iter().filter(|(_, row)| row.warps > 1);
+            let ways = groups.map(|(encoding, row)| {
+                let result = encoding.linear_layout(&[128, 256]).unwrap();
+                let more = product.cost_of_memory(0, (encoding, &result), &memory);
+                let cost = product.cost(encoding, &result, 0.0) + more.unwrap();
+                (row.n, cost * product.grid.num_warps as f32)
+            });
+            ways.collect::<Vec<_>>()
+        };
+        assert_eq!(cycles([false; 2]), [(256, 1024.0), (128, 1024.0)]);
+        // Copies of 384 passes, and two products of each of two groups to hide them: 512 cycles, or 256.
+        assert_eq!(cycles([true; 2]), [(256, 1024.0), (128, 1152.0)]);
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(super) struct EmittedLoop {
     pub(super) issued: u32,
     /// Products of four warps: cycles for which all of them keep the matrix units busy.
     pub(super) group_cycles: f64,
+    /// Products of four warps.
+    pub(super) group_products: u32,
     /// Products of one warp.
     pub(super) warp_products: u32,
     /// Waits for products of four warps.
@@ -198,6 +200,7 @@ impl EmittedLoop {
         let is_of = |types: &[&str]| opcode.split('.').skip(1).any(|part| types.contains(&part));
         let is_float = is_of(&["f32", "f16", "bf16", "f16x2", "bf16x2", "f32x2"]);
         if let Some(shape) = opcode.strip_prefix("wgmma.mma_async") {
+            self.group_products += 1;
             self.group_cycles += group_cycles(shape);
             return;
         }
@@ -316,6 +319,7 @@ $L__BB0_1:                              // =>This Inner Loop Header
             panic!("{} loops", loops.len());
         };
         assert!((found.group_cycles - 64.0).abs() < 1e-9);
+        assert_eq!(found.group_products, 1);
         assert_eq!([found.waits, found.copies, found.warp_products], [1, 1, 0]);
         assert_eq!(
             [found.special, found.arithmetic, found.conversions],

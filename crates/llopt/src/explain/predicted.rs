@@ -11,8 +11,10 @@
 //!
 //! - The *matrix units*: half a cycle for each column of a product of four warps, more for few columns.
 //! - The *threads*: instructions are issued by four schedulers. Special functions have a pipe of their own.
-//! - *Transfers*: two cycles for each line of global memory of which an iteration requests a part, however little.
-//!   Copies by threads of more than two blocks delay one another.
+//! - *Transfers*: two cycles for each line of global memory of which an iteration requests a part, however little, as
+//!   long as something else paces the loop. Blocks that nothing else paces do not stay in step: what several of them
+//!   request is not found where the first one has just brought it, and a line takes longer. Copies by threads of more
+//!   than two blocks delay one another.
 //! - *Filling*: a buffer that has become free is filled after the latency of memory and the time of its own transfer,
 //!   at the rate of the shared cache when all multiprocessors request at once. As many iterations are in flight as
 //!   there are stages less one, times `B`.
@@ -20,7 +22,8 @@
 //!
 //! How they combine depends on what threads do ([`Work`]):
 //!
-//! - Only copies: all overlap, and the largest counts.
+//! - Only copies: all overlap, and the largest counts. But products are issued to a queue, and warps go on to copy when
+//!   all but the last few have begun: what the copies of a single block take longer than those is *exposed*.
 //! - They convert what products read, while earlier products run: a single block overlaps both in part, two nearly
 //!   entirely.
 //! - They need what products compute, or execute the products themselves: one after the other, and resident blocks
@@ -50,6 +53,9 @@ use crate::loop_schedules::Stages;
 
 /// Parts of a multiprocessor that issue an instruction each cycle.
 const ISSUERS: f64 = 4.0;
+/// Products that are left when warps go on, and bytes that threads copy in a cycle.
+const QUEUED: f64 = 2.0;
+const COPIED: f64 = 128.0;
 /// The part of issuing that products of four warps do not hide, if it waits for them; and any other products.
 const CHAINED: f64 = 0.9;
 const EXPOSED: f64 = 0.75;
@@ -57,11 +63,12 @@ const EXPOSED: f64 = 0.75;
 const ALONE: f64 = 3.58;
 /// Cycles for which a product of one warp keeps its matrix unit busy, by the table of instructions.
 const WARP_PRODUCT: f64 = 7.0;
-/// Cycles of a request of a line.
+/// Cycles of a request of a line, and of one in a loop that nothing else paces.
 const LINE: f64 = 2.0;
+const UNPACED: f64 = 2.3;
 /// Blocks whose copies do not delay one another, and by which part of it transfers become longer with more.
 const UNCROWDED: f64 = 2.0;
-const CROWDED: f64 = 0.14;
+const CROWDED: f64 = 0.22;
 /// Latency of a copy, and how much longer its transfer takes when all multiprocessors request at once.
 const FIRST: f64 = 350.0;
 const BURST: f64 = 2.2;
@@ -195,6 +202,17 @@ impl Iteration<'_> {
         (self.emitted.group_cycles + of_warps) * self.each_warp()
     }
 
+    /// What copies by threads take longer than the products that have not begun when the threads go on to copy.
+    fn exposed(&self, blocks: f64) -> f64 {
+        let of = &self.emitted;
+        if blocks > 1.0 || of.copies == 0 || of.group_products == 0 {
+            return 0.0;
+        }
+        let copied = self.stages.bytes / u64::from(self.stages.buffers.max(1));
+        let left = QUEUED * self.matrix() / f64::from(of.group_products);
+        (copied as f64 / COPIED - left).max(0.0)
+    }
+
     fn special(&self) -> f64 {
         let cycles = self.emitted.special * self.target.special_function_cycles();
         f64::from(cycles) * self.each_warp()
@@ -257,7 +275,7 @@ impl Iteration<'_> {
         let (matrix, issue, work) = (self.matrix(), self.issue(), self.work());
         let busy = issue.max(self.special());
         let both = match work {
-            Work::None => matrix.max(issue),
+            Work::None => (matrix + self.exposed(blocks)).max(issue),
             Work::Converts if blocks > 1.0 => norm([matrix, EXPOSED * busy], OF_SEVERAL),
             Work::Converts => norm([matrix, EXPOSED * busy], OF_ONE),
             Work::Waits if self.emitted.warp_products > 0 => matrix + EXPOSED * busy,
@@ -293,7 +311,13 @@ impl Iteration<'_> {
             0 => 0.0,
             _ => CROWDED * (blocks - UNCROWDED).clamp(0.0, 1.0),
         };
-        LINE * f64::from(self.stages.lines) * (1.0 + crowd)
+        let lines = f64::from(self.stages.lines);
+        let only_copies = self.work() == Work::None && !self.stores_factors();
+        let line = match only_copies && LINE * lines > self.worked(blocks) {
+            true => UNPACED,
+            false => LINE,
+        };
+        line * lines * (1.0 + crowd)
     }
 
     fn filling(&self, blocks: f64) -> f64 {
@@ -326,10 +350,15 @@ impl Iteration<'_> {
         } else {
             0.0
         };
+        let exposed = match self.work() {
+            Work::None => self.exposed(blocks),
+            _ => 0.0,
+        };
         let all = [
             ("matrix units", self.matrix()),
             ("issue", self.issue()),
             ("special functions", self.special()),
+            ("exposed copies", exposed),
             ("shared memory", self.wavefronts()),
             ("transfers", self.transfers(blocks)),
             ("filling buffers", self.filling(blocks)),
@@ -369,7 +398,7 @@ mod tests {
             lines,
             units: Vec::new(),
             buffers: stages,
-            bytes: 0,
+            bytes: u64::from(stages * lines) * 128,
             copies: 2,
             through_registers: 0,
             feeders: 0,
@@ -413,12 +442,20 @@ mod tests {
         let copies = EmittedLoop {
             issued: 108,
             group_cycles: 512.0,
+            group_products: 4,
             waits: 1,
             copies: 12,
             live: 202,
             ..EmittedLoop::default()
         };
         assert!(is_near(predicted(copies, &stages(3, 384), 8, 1), 1026.0));
+        // The same by twice as many products of half as many columns; and of 128x128 by 64, by four warps.
+        let many = EmittedLoop {
+            group_products: 8,
+            ..copies
+        };
+        assert!(is_near(predicted(many, &stages(3, 384), 8, 1), 1144.0));
+        assert!(is_near(predicted(many, &stages(4, 256), 4, 1), 612.0));
         // Weights of eight bits, converted by the threads, in a single block and in two.
         let converts = EmittedLoop {
             issued: 223,
