@@ -14,7 +14,7 @@ use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid, Unrelated};
 use llopt_transforms::persistent::{self, Block, PersistentAccount};
 use llopt_transforms::tensor_copies::{self as copies, Maker, Narrow, Room};
-use llopt_transforms::{descriptor_blocks, pipelining, split_k, whole_tiles};
+use llopt_transforms::{descriptor_blocks, pipelining, split_k, tile_parts, whole_tiles};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::{Module, OperationRef};
@@ -138,6 +138,30 @@ pub(crate) fn take_turns(
     if options.keep_decisions && !accounts.is_empty() {
         loop_schedules::add_turns(accounts, operation);
     }
+    Ok(())
+}
+
+/// Lets blocks compute parts of tiles, and no more rows than there are.
+///
+/// # Errors
+/// Of class invalid input for numbers of parts or rows that no tile has.
+pub(crate) fn divide_tiles(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    for dialect in tile_parts::REWRITE.dependencies {
+        context.get_or_load_dialect(dialect);
+    }
+    let (parts, rows) = (options.tile_parts, options.tile_rows);
+    if !tile_parts::is_number_of_parts(parts) || !tile_parts::is_number_of_rows(rows) {
+        let message = format!("no tile has {parts} parts, or {rows} rows of a larger one");
+        return Err(Error::invalid(vec![Diagnostic::error("", message)]));
+    }
+    let operation = module.as_operation();
+    // A kernel of which it is not possible stays as it is.
+    let _ = tile_parts::narrow(operation, rows);
+    let _ = tile_parts::divide(operation, parts);
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use llopt_target::Target;
-use llopt_transforms::split_k;
+use llopt_transforms::{split_k, tile_parts};
 
 use crate::{Options, Persistent, PingPong, TensorCopies, VERSION};
 
@@ -290,6 +290,28 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| options.tensor_copies.to_string(),
     },
     Setting {
+        name: "tile_parts",
+        help: "blocks of which each computes a part of a program's tile in a kernel without layouts; 1 by default",
+        expected: "1, 2, 4 or 8",
+        set: |options, text| {
+            let parts = text.parse().ok();
+            options.tile_parts = parts.filter(|parts| tile_parts::is_number_of_parts(*parts))?;
+            Some(())
+        },
+        get: |options| options.tile_parts.to_string(),
+    },
+    Setting {
+        name: "tile_rows",
+        help: "rows of tiles that are computed where others are not stored, in a kernel without layouts; 0, all, by default",
+        expected: "0, or a power of two from 16 on",
+        set: |options, text| {
+            let rows = text.parse().ok();
+            options.tile_rows = rows.filter(|rows| tile_parts::is_number_of_rows(*rows))?;
+            Some(())
+        },
+        get: |options| options.tile_rows.to_string(),
+    },
+    Setting {
         name: "verify_layouts",
         help: "check layouts after each pass that changes any; false by default, true where llopt has debug assertions",
         expected: "true or false",
@@ -442,6 +464,8 @@ mod tests {
             num_stages: _,
             num_ctas: _,
             split_k: _,
+            tile_parts: _,
+            tile_rows: _,
             fp_fusion: _,
             libdevice: _,
             ocml: _,

@@ -28,6 +28,9 @@ class Configuration:
     chooses_warps: bool = False
     # Blocks of a cluster that share the iterations of a loop of products; "auto" if each launch chooses.
     split_k: int | str = 1
+    # Blocks of which each computes a part of a program's tile, and rows of tiles that are computed (0: all).
+    tile_parts: int = 1
+    tile_rows: int = 0
     # Whether llopt chooses the number of stages of loops in kernels from TTIR, whatever the launch asks for.
     chooses_stages: bool = False
     # Who makes the descriptors with which loads of tiles through pointers become tensor copies; "auto" is the launcher
