@@ -36,7 +36,9 @@ mod rows;
 use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts};
 use llopt_dialects::tables::module::TILE_PARTS;
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_dialects::tt::{GetNumProgramsOp, GetProgramIdOp, ProgramDim};
+use llopt_dialects::tt::{
+    CacheModifier, EvictionPolicy, GetNumProgramsOp, GetProgramIdOp, LoadOp, ProgramDim,
+};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, RegionExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
@@ -45,7 +47,7 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, OperationRef, Value, ValueLike};
 
 use crate::loops::builder::Arithmetic;
-use crate::products::is_product;
+use crate::products::{is_product, widened_source_of};
 use crate::split_k::does_more_than_read;
 use dimension::Dimension;
 
@@ -139,6 +141,21 @@ pub fn divide(module: OperationRef<'_, '_>, parts: u32) -> Result<(), String> {
         }
     }
     Err(reason)
+}
+
+/// Lets caches drop first what a module's products load as second factors, since blocks with other columns load other
+/// elements. Loads for which the author asks for something else stay as they are.
+pub fn read_columns_once(module: OperationRef<'_, '_>) {
+    for product in products(module) {
+        let factor = product.operand_value(1).map(widened_source_of);
+        let Some(load) = factor.and_then(LoadOp::defining) else {
+            continue;
+        };
+        if load.evict() == EvictionPolicy::Normal && load.cache() == CacheModifier::None {
+            let first = attr::i32(module.ctx(), EvictionPolicy::EvictFirst as i32);
+            load.operation().set_attr("evict", first);
+        }
+    }
 }
 
 /// The kernel of a module that has no other function.

@@ -6,7 +6,7 @@ use llopt_dialects::tables::module as launch;
 use llopt_dialects::tables::module::TARGET;
 use llopt_dialects::tt;
 use llopt_mlir::diagnostic;
-use llopt_mlir::ir::{AttributeExt, LocationExt, OperationExt, Walk};
+use llopt_mlir::ir::{AttributeExt, LocationExt, OperationExt, Walk, attr};
 use llopt_mlir::pass::{PipelineError, run_pipeline_sharing};
 use llopt_plan::plans::Plans;
 use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
@@ -162,6 +162,10 @@ pub(crate) fn divide_tiles(
     // A kernel of which it is not possible stays as it is.
     let _ = tile_parts::narrow(operation, rows);
     let _ = tile_parts::divide(operation, parts);
+    if options.single_row {
+        tile_parts::read_columns_once(operation);
+        operation.set_discardable_attr(launch::SINGLE_ROW, attr::unit(context));
+    }
     Ok(())
 }
 

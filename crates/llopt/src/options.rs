@@ -32,6 +32,10 @@ pub struct Options {
     /// The rows of tiles of a kernel without layouts that are computed where the program sees that others are not stored: a
     /// power of two from 16 on, or zero for all.
     pub tile_rows: u32,
+    /// Whether launches of a kernel without layouts have one row of tiles, in no more blocks than there are multiprocessors.
+    /// Then the second factors of products are read once, and loops are pipelined as deep as memory asks for while all
+    /// multiprocessors load.
+    pub single_row: bool,
     /// Whether a multiplication and an addition may be fused into one rounding.
     pub fp_fusion: bool,
     /// Bitcode of NVIDIA's device library; without it, the environment variable `LLOPT_LIBDEVICE` is used, then the
@@ -137,6 +141,7 @@ impl Options {
             split_k: 1,
             tile_parts: 1,
             tile_rows: 0,
+            single_row: false,
             fp_fusion: true,
             libdevice: None,
             ocml: None,

@@ -158,7 +158,9 @@ impl Condition {
             Self::Has(feature) => options.target.has(feature),
             Self::Clusters => options.num_ctas.unwrap_or(1) > 1,
             Self::OneBlock => !Self::Clusters.holds(options) && !Self::SharedLoops.holds(options),
-            Self::TileParts => options.tile_parts > 1 || options.tile_rows > 0,
+            Self::TileParts => {
+                options.tile_parts > 1 || options.tile_rows > 0 || options.single_row
+            }
             Self::SharedLoops => options.split_k > 1,
             Self::VerifiesLayouts => options.verify_layouts,
             Self::TensorCopies => options.tensor_copies != TensorCopies::Off,
@@ -173,7 +175,7 @@ impl Condition {
             Self::Has(feature) => format!("`{}`", feature.name()),
             Self::Clusters => "several blocks per cluster".to_owned(),
             Self::OneBlock => "one block per cluster".to_owned(),
-            Self::TileParts => "`tile_parts` or `tile_rows`".to_owned(),
+            Self::TileParts => "`tile_parts`, `tile_rows` or `single_row`".to_owned(),
             Self::SharedLoops => "`split_k`".to_owned(),
             Self::VerifiesLayouts => "`verify_layouts`".to_owned(),
             Self::TensorCopies => "`tensor_copies`".to_owned(),

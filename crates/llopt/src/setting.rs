@@ -234,6 +234,13 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| shown_path(&options.ocml),
     },
     Setting {
+        name: "single_row",
+        help: "whether launches have one row of tiles, in no more blocks than multiprocessors; false by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.single_row),
+        get: |options| options.single_row.to_string(),
+    },
+    Setting {
         name: "optimize",
         help: "let LLVM optimise; true by default",
         expected: "true or false",
@@ -466,6 +473,7 @@ mod tests {
             split_k: _,
             tile_parts: _,
             tile_rows: _,
+            single_row: _,
             fp_fusion: _,
             libdevice: _,
             ocml: _,

@@ -29,6 +29,11 @@ pub struct Plans {
     #[arg(long, value_name = "N", default_value_t = 0)]
     tile_rows: u32,
 
+    /// Launches have one row of tiles, in no more blocks than there are multiprocessors: each element of the second
+    /// factors of products is read once
+    #[arg(long)]
+    single_row: bool,
+
     /// Whether blocks compute several programs each, where that is faster and the launcher starts no more than are
     /// resident: off, propose (the metadata say where) or on
     #[arg(long, value_name = "WHETHER", default_value = "off")]
@@ -53,6 +58,7 @@ impl Plans {
         options.tensor_copies = self.tensor_copies;
         options.tile_parts = self.tile_parts;
         options.tile_rows = self.tile_rows;
+        options.single_row = self.single_row;
         options.persistent = self.persistent;
         options.dependent_launch = self.dependent_launch;
         options.block_pingpong = self.block_pingpong;

@@ -148,6 +148,7 @@ class _Stages:
             keywords["split_k"] = 0 if self.configuration.chooses else self.configuration.split_k
             keywords["tile_parts"] = self.configuration.tile_parts
             keywords["tile_rows"] = self.configuration.tile_rows
+            keywords["single_row"] = self.configuration.single_row
             # Zero leaves them to the model.
             if self.configuration.chooses_warps:
                 keywords["num_warps"] = 0

@@ -31,6 +31,8 @@ class Configuration:
     # Blocks of which each computes a part of a program's tile, and rows of tiles that are computed (0: all).
     tile_parts: int = 1
     tile_rows: int = 0
+    # Whether launches have one row of tiles, in no more blocks than there are multiprocessors.
+    single_row: bool = False
     # Whether llopt chooses the number of stages of loops in kernels from TTIR, whatever the launch asks for.
     chooses_stages: bool = False
     # Who makes the descriptors with which loads of tiles through pointers become tensor copies; "auto" is the launcher
