@@ -124,7 +124,8 @@ fn copy_pointers<'ctx>(
         }
     } else {
         let block = operation.attr(CACHED_BLOCK).and_then(AttributeExt::as_int);
-        copy_by_lanes(lowering, &pieces, &pointers, masks.as_ref(), acts, block)
+        let masks = masks.as_ref();
+        copy_by_lanes(lowering, &pieces, &pointers, masks, acts, (block, caching))
     };
     if let Some(instructions) = copied {
         local::record_shared(
@@ -317,7 +318,7 @@ fn copy_by_lanes<'ctx>(
     pointers: &Registers<'ctx>,
     masks: Option<&Registers<'ctx>>,
     acts: Option<V<'ctx>>,
-    cached_block: Option<u32>,
+    (cached_block, caching): (Option<u32>, Caching),
 ) -> Option<u32> {
     let view = &pieces.view;
     let addresses = shared::shared_addresses(lowering, &pieces.access, view.element, &view.place);
@@ -327,6 +328,7 @@ fn copy_by_lanes<'ctx>(
             from: pointers[piece[0]],
             bytes: pieces.bytes,
             cached_block,
+            caching,
             acts,
             mask: masks.map(|masks| masks[piece[0]]),
         };

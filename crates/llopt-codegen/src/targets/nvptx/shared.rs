@@ -3,6 +3,7 @@
 use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::Target;
 
+use super::memory::cache_policy;
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::llvm::instructions::called;
 use crate::targets::hooks::{AsyncCopy, MatrixAccess};
@@ -146,7 +147,7 @@ pub fn store_matrix<'ctx>(
 }
 
 /// `cp.async` of 4, 8 or 16 bytes; the widest bypasses the first-level cache.
-pub fn async_copy<'ctx>(e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
+pub fn async_copy<'ctx>(e: &Emitter<'ctx>, target: Target, copy: &AsyncCopy<'ctx>) -> bool {
     let cache = match copy.bytes {
         4 | 8 => "ca",
         16 => "cg",
@@ -165,8 +166,10 @@ pub fn async_copy<'ctx>(e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
         Some(block @ (64 | 128 | 256)) => format!(".L2::{block}B"),
         _ => String::new(),
     };
+    let policy = cache_policy(e, target, copy.caching);
+    let hint = policy.map_or("", |_| ".L2::cache_hint");
     text.push_str(&format!(
-        "cp.async.{cache}.shared.global{block} [ $0 + 0 ], [ $1 + 0 ], {bytes}"
+        "cp.async.{cache}.shared.global{hint}{block} [ $0 + 0 ], [ $1 + 0 ], {bytes}"
     ));
     if let Some(mask) = copy.mask {
         // Bytes that are not read are filled with zeros.
@@ -174,6 +177,11 @@ pub fn async_copy<'ctx>(e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
         text.push_str(&format!(", ${}", arguments.len()));
         constraints.push("r");
         arguments.push(read);
+    }
+    if let Some(policy) = policy {
+        text.push_str(&format!(", ${}", arguments.len()));
+        constraints.push("l");
+        arguments.push(policy);
     }
     text.push(';');
     e.inline_asm(

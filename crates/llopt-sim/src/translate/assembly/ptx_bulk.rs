@@ -96,10 +96,10 @@ fn box_copy(
         .strip_suffix('d')
         .and_then(|digits| digits.parse().ok())
         .ok_or_else(|| unknown(i))?;
-    // Tiles are the default load mode. The policy of a cache changes no contents.
-    let hints = form.iter().filter(|m| **m == "L2::cache_hint").count();
-    let plain = |m: &&str| *m != "tile" && *m != "L2::cache_hint";
-    let form: Vec<&str> = form.iter().copied().filter(plain).collect();
+    // Tiles are the default load mode.
+    let form: Vec<&str> = form.iter().copied().filter(|m| *m != "tile").collect();
+    // The policy of a cache changes no contents.
+    let hints = i.opcode.iter().filter(|m| *m == "L2::cache_hint").count();
     let operands = i.operands.len().checked_sub(hints);
     let operands = operands.and_then(|count| i.operands.get(..count));
     let (map, shared, direction) = match (&form[..], operands.ok_or_else(|| unknown(i))?) {
