@@ -47,7 +47,10 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, OperationRef, Value, ValueLike};
 
 use crate::loops::builder::Arithmetic;
+use crate::loops::view::For;
+use crate::pipelining::place;
 use crate::products::{is_product, widened_source_of};
+use crate::split_k::Count;
 use crate::split_k::does_more_than_read;
 use dimension::Dimension;
 
@@ -100,6 +103,50 @@ pub fn is_number_of_rows(rows: u32) -> bool {
     rows == 0 || rows.is_power_of_two() && i64::from(rows) >= FEWEST
 }
 
+/// The tile of a kernel's product.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProductTile {
+    /// `file:line:col` of the loop in which it is computed.
+    pub location: String,
+    /// The number of its iterations.
+    pub iterations: Count,
+    /// Its rows and columns.
+    pub extents: [u64; 2],
+    /// The most blocks that can each compute a part of it.
+    pub most_parts: u32,
+    /// The rows that there are, if the kernel stores no others and they follow from its integers.
+    pub rows: Option<Count>,
+    /// Bytes of both factors.
+    pub bytes: [u64; 2],
+}
+
+/// The tile of the product of a module's kernel, if it has one product of two matrices.
+pub fn tile(module: OperationRef<'_, '_>) -> Option<ProductTile> {
+    let kernel = kernel_of(module).ok()?;
+    let &[product] = &products(kernel)[..] else {
+        return None;
+    };
+    let &[rows, columns] = &tensor_of(product.result_value(0)?)?.shape()[..] else {
+        return None;
+    };
+    let bytes = |index| {
+        let factor = widened_source_of(product.operand_value(index)?);
+        Some(tensor_of(factor)?.bytes())
+    };
+    let of = For::of(product.parent_op()?)?;
+    let mut parts = [8, 4, 2].into_iter();
+    Some(ProductTile {
+        location: place(of.operation()),
+        iterations: Count::of(of),
+        extents: [u64::try_from(rows).ok()?, u64::try_from(columns).ok()?],
+        most_parts: parts
+            .find(|parts| dimensions(kernel, COLUMNS, *parts).is_ok())
+            .unwrap_or(1),
+        rows: rows::number_of_rows(kernel, product),
+        bytes: [bytes(0)?, bytes(1)?],
+    })
+}
+
 /// Computes only so many rows of the tiles of a module's kernel, where the program sees that there are no more.
 ///
 /// # Errors
@@ -120,28 +167,13 @@ pub fn divide(module: OperationRef<'_, '_>, parts: u32) -> Result<(), String> {
         return Ok(());
     }
     let kernel = kernel_of(module)?;
-    let product = product_of(kernel).ok_or("it has no product")?;
-    let shape = product
-        .result_value(0)
-        .and_then(|sum| RankedTensor::of(sum.r#type()));
-    let shape = shape.map(RankedTensor::shape).unwrap_or_default();
-    let &[rows, columns] = &shape[..] else {
-        return Err("its product is not one of two matrices".to_owned());
-    };
-    // The factor without the dimension is loaded once for each part.
-    let order = if rows > columns { [0, 1] } else { [1, 0] };
-    let mut reason = String::new();
-    for dim in order {
-        match dimensions(kernel, dim, parts) {
-            Ok(found) => {
-                write(module, kernel, found, parts);
-                return Ok(());
-            }
-            Err(why) => reason = why,
-        }
-    }
-    Err(reason)
+    let dimensions = dimensions(kernel, COLUMNS, parts)?;
+    write(module, kernel, dimensions, parts);
+    Ok(())
 }
+
+/// The dimension of columns.
+const COLUMNS: usize = 1;
 
 /// Lets caches drop first what a module's products load as second factors, since blocks with other columns load other
 /// elements. Loads for which the author asks for something else stay as they are.
@@ -172,6 +204,11 @@ fn kernel_of<'c: 'a, 'a>(module: OperationRef<'c, 'a>) -> Result<OperationRef<'c
     }
 }
 
+/// The type of a tensor.
+fn tensor_of<'c>(value: Value<'c, '_>) -> Option<RankedTensor<'c>> {
+    RankedTensor::of(value.r#type())
+}
+
 /// The first product in an operation, or the operation itself.
 fn product_of<'c: 'a, 'a>(within: OperationRef<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
     products(within).into_iter().next()
@@ -187,7 +224,7 @@ fn products<'c: 'a, 'a>(within: OperationRef<'c, 'a>) -> Vec<OperationRef<'c, 'a
     products
 }
 
-/// The dimensions that parts divide: the rows, or the columns, of all products of a kernel.
+/// The dimensions that parts divide: those of all products of a kernel.
 fn dimensions<'c: 'a, 'a>(
     kernel: OperationRef<'c, 'a>,
     dim: usize,

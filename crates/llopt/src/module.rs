@@ -22,6 +22,7 @@ use melior::ir::{Module, OperationRef};
 use crate::chosen_layouts::ChosenLayouts;
 use crate::loop_schedules::{self, LoopSchedule};
 use crate::persistent_program::{self, Persistent};
+use crate::product_tile;
 use crate::shared_loops::{self, SharedLoop};
 use crate::tensor_copies::{self, CopiedLoop, TensorCopies};
 use crate::{
@@ -159,6 +160,9 @@ pub(crate) fn divide_tiles(
         return Err(Error::invalid(vec![Diagnostic::error("", message)]));
     }
     let operation = module.as_operation();
+    if options.keep_decisions {
+        product_tile::write(operation);
+    }
     // A kernel of which it is not possible stays as it is.
     let _ = tile_parts::narrow(operation, rows);
     let _ = tile_parts::divide(operation, parts);

@@ -159,7 +159,10 @@ impl Condition {
             Self::Clusters => options.num_ctas.unwrap_or(1) > 1,
             Self::OneBlock => !Self::Clusters.holds(options) && !Self::SharedLoops.holds(options),
             Self::TileParts => {
-                options.tile_parts > 1 || options.tile_rows > 0 || options.single_row
+                options.tile_parts > 1
+                    || options.tile_rows > 0
+                    || options.single_row
+                    || options.keep_decisions
             }
             Self::SharedLoops => options.split_k > 1,
             Self::VerifiesLayouts => options.verify_layouts,

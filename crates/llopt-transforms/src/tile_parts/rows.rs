@@ -31,7 +31,7 @@ use crate::loops::builder::Arithmetic;
 use crate::loops::clone::Mapping;
 use crate::loops::unroll::{RARE, STAGES};
 use crate::loops::view::{For, If};
-use crate::split_k::does_more_than_read;
+use crate::split_k::{Count, does_more_than_read};
 
 /// A number that is the same for all elements.
 #[derive(Clone, Copy, PartialEq)]
@@ -111,6 +111,21 @@ pub(super) fn narrow<'c: 'a, 'a>(function: OperationRef<'c, 'a>, rows: i64) -> R
     let copied = products.next().ok_or("it has no product")?;
     rows_of(copied)?.resize(&mut rewriter, rows, None);
     Ok(())
+}
+
+/// How many rows the matrix of a kernel's product has, if only these are stored and the number follows from the kernel's
+/// integers.
+pub(super) fn number_of_rows<'c: 'a, 'a>(
+    kernel: OperationRef<'c, 'a>,
+    product: OperationRef<'c, 'a>,
+) -> Option<Count> {
+    match bounds(kernel, &rows_of(product).ok()?).ok()?[..] {
+        [Bound { end, .. }] => match end {
+            Scalar::Number(number) => Some(Count::constant(number)),
+            Scalar::Value(value) => Count::of_number(value),
+        },
+        _ => None,
+    }
 }
 
 /// The rows of a product.

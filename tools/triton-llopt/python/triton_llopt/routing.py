@@ -145,8 +145,11 @@ class _Stages:
             options = ("num_warps", "num_stages", "num_ctas", "maxnreg")
             keywords = {name: getattr(self.options, name, None) for name in options}
             # Zero is none, with what a launch needs to choose.
-            keywords["split_k"] = 0 if self.configuration.chooses else self.configuration.split_k
-            keywords["tile_parts"] = self.configuration.tile_parts
+            keywords["split_k"] = self.configuration.split_k
+            if self.configuration.chooses:
+                keywords["split_k"] = 0
+            parts = self.configuration.tile_parts
+            keywords["tile_parts"] = 1 if parts == "auto" else parts
             keywords["tile_rows"] = self.configuration.tile_rows
             keywords["single_row"] = self.configuration.single_row
             # Zero leaves them to the model.
