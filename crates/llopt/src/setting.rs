@@ -234,13 +234,6 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| shown_path(&options.ocml),
     },
     Setting {
-        name: "single_row",
-        help: "whether launches have one row of tiles, in no more blocks than multiprocessors; false by default",
-        expected: "true or false",
-        set: |options, text| parse(text, &mut options.single_row),
-        get: |options| options.single_row.to_string(),
-    },
-    Setting {
         name: "optimize",
         help: "let LLVM optimise; true by default",
         expected: "true or false",
@@ -267,6 +260,13 @@ pub const SETTINGS: &[Setting] = &[
         expected: "a path, or nothing to write none",
         set: |options, text| path(text, &mut options.reproducer_directory),
         get: |options| shown_path(&options.reproducer_directory),
+    },
+    Setting {
+        name: "single_row",
+        help: "whether launches have one row of tiles, in no more blocks than multiprocessors; false by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.single_row),
+        get: |options| options.single_row.to_string(),
     },
     Setting {
         name: "split_k",
@@ -507,7 +507,7 @@ mod tests {
                 },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 33);
+        assert_eq!(SETTINGS.len(), 36);
     }
 
     #[test]
