@@ -145,6 +145,26 @@ pub(crate) fn load(
     )
 }
 
+/// `ttng.async_tma_prefetch`.
+pub(crate) fn prefetch(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::AsyncTMAPrefetchOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let bulk = transaction_barrier::bulk_hooks(lowering, operation, Feature::BulkTensorCopy)?;
+    let boxes = boxes(lowering, operation, op.buffer())?;
+    let condition = lowering.scalar(op.pred());
+    for_each_box(
+        lowering,
+        operation,
+        &boxes,
+        op.desc(),
+        &op.coord(),
+        Some(condition),
+        |copy| bulk.prefetch(lowering.e, copy),
+    )
+}
+
 /// `ttng.async_tma_copy_local_to_global`.
 pub(crate) fn store(
     lowering: &FunctionLowering<'_, '_>,

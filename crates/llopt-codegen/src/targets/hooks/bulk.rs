@@ -85,6 +85,9 @@ pub trait BulkHooks {
         caching: Caching,
     );
 
+    /// Brings what a copy into shared memory would read into the second-level cache.
+    fn prefetch<'ctx>(&self, e: &Emitter<'ctx>, copy: &BoxCopy<'ctx>);
+
     /// Starts a copy from shared memory, which is combined with the old contents by an operation of this name in the
     /// IR.
     fn copy_out<'ctx>(&self, e: &Emitter<'ctx>, copy: &BoxCopy<'ctx>, combine: Option<&str>);

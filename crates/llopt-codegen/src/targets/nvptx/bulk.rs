@@ -130,6 +130,17 @@ impl BulkHooks for Nvptx {
         assembly(e, &text, &constraints, &arguments);
     }
 
+    fn prefetch<'ctx>(&self, e: &Emitter<'ctx>, copy: &BoxCopy<'ctx>) {
+        let rank = copy.coordinates.len();
+        let (at, classes) = coordinates(2, rank);
+        let text = format!("@$0 cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile [$1, {at}];");
+        let mut constraints = vec!["b", "l"];
+        constraints.extend(classes);
+        let mut arguments = vec![copy.acts, copy.descriptor];
+        arguments.extend(&copy.coordinates);
+        assembly(e, &text, &constraints, &arguments);
+    }
+
     fn copy_out<'ctx>(&self, e: &Emitter<'ctx>, copy: &BoxCopy<'ctx>, combine: Option<&str>) {
         let rank = copy.coordinates.len();
         let (at, classes) = coordinates(3, rank);

@@ -27,6 +27,8 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
             let pending = u32::try_from(pending).map_err(|_| unknown(i))?;
             push(t, Async::BulkWait(pending));
         }
+        // Caches have no contents of their own.
+        ["cp", "async", "bulk", "prefetch", ..] => {}
         ["cp", "async", "bulk", "tensor", ref form @ ..] => box_copy(t, i, form, false)?,
         ["cp", "reduce", "async", "bulk", "tensor", ref form @ ..] => box_copy(t, i, form, true)?,
         ["cp", "async", "bulk", to, from, ref rest @ ..] => byte_copy(t, i, to, from, rest)?,
