@@ -147,3 +147,57 @@ pub(crate) fn write(module: OperationRef<'_, '_>) {
 pub(crate) fn take(module: OperationRef<'_, '_>) -> Option<TileAccount> {
     kept_accounts::take(ATTRIBUTE, module).pop()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tile of halves, 64 along k.
+    fn tile(rows: u64, columns: u64) -> ProductTile {
+        ProductTile {
+            extents: [rows, columns],
+            most_parts: 8,
+            rows: "a3".to_owned(),
+            bytes: [128 * rows, 128 * columns],
+        }
+    }
+
+    /// A launch with weights of 8192 by 8192 on an H100.
+    fn launch(programs: u64, interval: u64) -> SingleRow {
+        SingleRow {
+            programs,
+            iterations: 128,
+            interval,
+            memory: Memory {
+                bytes_per_cycle: 1692.0,
+                cache: 50 << 20,
+            },
+        }
+    }
+
+    #[test]
+    fn as_many_rows_are_computed_as_products_have() {
+        let rows = [1, 16, 17, 40, 64, 65].map(|rows| tile(128, 64).rows_computed(rows));
+        assert_eq!(rows, [16, 16, 32, 64, 64, 0]);
+        assert_eq!(tile(16, 64).rows_computed(3), 0);
+    }
+
+    #[test]
+    fn an_iteration_takes_as_long_as_its_bytes() {
+        let tile = tile(64, 128);
+        assert_eq!(tile.interval(384, 0, 1), 384);
+        assert_eq!(tile.interval(384, 0, 2), 256);
+        assert_eq!(tile.interval(384, 16, 2), 160);
+    }
+
+    #[test]
+    fn memory_is_what_takes_time_where_enough_blocks_ask_for_it() {
+        let tile = tile(64, 128);
+        let few = tile.cycles(launch(64, 384), 0, 1, 1);
+        let all = tile.cycles(launch(64, 384), 0, 2, 1);
+        assert!(few > all && all == tile.cycles(launch(64, 384), 0, 1, 2));
+        assert!(tile.streams(launch(64, 384)));
+        // Sixteen programs have 2048 columns, which the cache holds.
+        assert!(!tile.streams(launch(16, 384)));
+    }
+}

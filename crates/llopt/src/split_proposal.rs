@@ -398,6 +398,52 @@ mod tests {
         }
     }
 
+    /// Products with weights of 8192 by 8192 on an H100, by tiles of 64 by 128 halves.
+    #[test]
+    fn launches_of_one_row_of_tiles_divide_their_columns() {
+        let memory = Memory {
+            bytes_per_cycle: 1692.0,
+            cache: 50 << 20,
+        };
+        let of_tile = |most_parts| SplitProposal {
+            tile: Some(ProductTile {
+                extents: [64, 128],
+                most_parts,
+                rows: "a3".to_owned(),
+                bytes: [8192, 16384],
+            }),
+            ..tile(64, 128, 384)
+        };
+        let form = |most_parts, rows, memory| {
+            let proposal: SplitProposal = of_tile(most_parts);
+            assert_eq!(proposal.arguments(), [3, 5]);
+            let form = proposal.form(64, CLUSTERS, memory, &[rows, 8192]);
+            (form.blocks, form.parts, form.rows, form.single_row)
+        };
+        assert_eq!(form(8, 64, memory), (1, 2, 0, true));
+        assert_eq!(form(8, 16, memory), (1, 2, 16, true));
+        // Blocks share iterations where they cannot divide columns.
+        assert_eq!(form(1, 64, memory), (2, 1, 0, true));
+        // Several rows of tiles, weights in the cache, and a memory of which nothing is known.
+        assert_eq!(form(8, 65, memory), (2, 1, 0, false));
+        let large = Memory {
+            cache: 1 << 30,
+            ..memory
+        };
+        assert_eq!(form(8, 64, large), (2, 1, 0, false));
+        let unknown = Memory {
+            bytes_per_cycle: 0.0,
+            ..memory
+        };
+        assert_eq!(form(8, 64, unknown), (2, 1, 0, false));
+        // More programs than multiprocessors compute fewer rows all the same.
+        let wide = of_tile(8).form(256, CLUSTERS, memory, &[16, 8192]);
+        assert_eq!(
+            (wide.blocks, wide.parts, wide.rows, wide.single_row),
+            (1, 1, 16, false)
+        );
+    }
+
     #[test]
     fn whole_sums_cost_more_than_parts() {
         let divided = tile(128, 128, 100);

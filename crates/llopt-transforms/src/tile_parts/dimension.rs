@@ -287,14 +287,18 @@ fn answered<'c: 'a, 'a>(of: If<'c, 'a>, index: usize, dim: usize) -> Vec<Place<'
         .collect()
 }
 
+/// The reason why a dimension keeps its extent at an op.
+fn refusal(operation: OperationRef<'_, '_>) -> String {
+    format!("{} takes it whole", operation.name_str())
+}
+
 /// The tensors of an op that have the dimension which one of them has.
 fn same<'c: 'a, 'a>(
     operation: OperationRef<'c, 'a>,
     port: Port,
     dim: usize,
 ) -> Result<Vec<Place<'c, 'a>>, String> {
-    let name = operation.name_str();
-    let refused = || format!("{name} takes it whole");
+    let refused = || refusal(operation);
     if let Some(of) = For::of(operation) {
         let index = match port {
             Port::Operand(index) => index.checked_sub(BOUNDS).ok_or_else(refused)?,
@@ -313,9 +317,19 @@ fn same<'c: 'a, 'a>(
             _ => Err(refused()),
         };
     }
-    if is_product(operation) {
-        return of_product(operation, port, dim);
+    match is_product(operation) {
+        true => of_product(operation, port, dim),
+        false => of_elements(operation, port, dim),
     }
+}
+
+/// The same of an op that has no part in control flow and is no product.
+fn of_elements<'c: 'a, 'a>(
+    operation: OperationRef<'c, 'a>,
+    port: Port,
+    dim: usize,
+) -> Result<Vec<Place<'c, 'a>>, String> {
+    let refused = || refusal(operation);
     let operands = || operation.operand_values().enumerate();
     let taken = |index, dim| {
         Place::Taken(Operand {

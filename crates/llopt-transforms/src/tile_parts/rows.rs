@@ -228,7 +228,7 @@ fn start<'c: 'a, 'a>(value: Value<'c, 'a>, dim: usize) -> Option<Scalar<'c, 'a>>
         return start(inner, dim);
     }
     if let Some(range) = MakeRangeOp::defining(value) {
-        return Some(Scalar::Number(range.start().into()));
+        return Some(Scalar::Number(range.start()));
     }
     let sum = AddIOp::defining(value)?;
     let both = [(sum.lhs(), sum.rhs()), (sum.rhs(), sum.lhs())];
