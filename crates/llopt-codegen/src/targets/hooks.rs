@@ -165,8 +165,6 @@ pub struct AsyncCopy<'ctx> {
     pub bytes: u32,
     /// The bytes of the aligned block around the source that should be in the second-level cache afterwards.
     pub cached_block: Option<u32>,
-    /// How the caches should treat the data.
-    pub caching: Caching,
     /// Whether this thread copies; always when absent.
     pub acts: Option<V<'ctx>>,
     /// Whether the data are read; otherwise zeros are written.

@@ -124,8 +124,7 @@ fn copy_pointers<'ctx>(
         }
     } else {
         let block = operation.attr(CACHED_BLOCK).and_then(AttributeExt::as_int);
-        let masks = masks.as_ref();
-        copy_by_lanes(lowering, &pieces, &pointers, masks, acts, (block, caching))
+        copy_by_lanes(lowering, &pieces, &pointers, masks.as_ref(), acts, block)
     };
     if let Some(instructions) = copied {
         local::record_shared(
@@ -318,7 +317,7 @@ fn copy_by_lanes<'ctx>(
     pointers: &Registers<'ctx>,
     masks: Option<&Registers<'ctx>>,
     acts: Option<V<'ctx>>,
-    (cached_block, caching): (Option<u32>, Caching),
+    cached_block: Option<u32>,
 ) -> Option<u32> {
     let view = &pieces.view;
     let addresses = shared::shared_addresses(lowering, &pieces.access, view.element, &view.place);
@@ -328,7 +327,6 @@ fn copy_by_lanes<'ctx>(
             from: pointers[piece[0]],
             bytes: pieces.bytes,
             cached_block,
-            caching,
             acts,
             mask: masks.map(|masks| masks[piece[0]]),
         };

@@ -155,7 +155,7 @@ impl Hooks for Nvptx {
     }
 
     fn async_copy<'ctx>(&self, e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
-        self.target.has(Feature::AsyncCopy) && shared::async_copy(e, self.target, copy)
+        self.target.has(Feature::AsyncCopy) && shared::async_copy(e, copy)
     }
 
     fn async_commit(&self, e: &Emitter<'_>) {

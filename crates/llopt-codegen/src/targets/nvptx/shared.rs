@@ -3,7 +3,6 @@
 use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::Target;
 
-use super::memory::cache_policy;
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::llvm::instructions::called;
 use crate::targets::hooks::{AsyncCopy, MatrixAccess};
@@ -146,8 +145,9 @@ pub fn store_matrix<'ctx>(
     true
 }
 
-/// `cp.async` of 4, 8 or 16 bytes; the widest bypasses the first-level cache.
-pub fn async_copy<'ctx>(e: &Emitter<'ctx>, target: Target, copy: &AsyncCopy<'ctx>) -> bool {
+/// `cp.async` of 4, 8 or 16 bytes; the widest bypasses the first-level cache. It has no policy for the second-level cache:
+/// for sm_90 NVIDIA's assembler (12.8 and 12.9) makes an instruction with an impossible register of it.
+pub fn async_copy<'ctx>(e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
     let cache = match copy.bytes {
         4 | 8 => "ca",
         16 => "cg",
@@ -166,10 +166,8 @@ pub fn async_copy<'ctx>(e: &Emitter<'ctx>, target: Target, copy: &AsyncCopy<'ctx
         Some(block @ (64 | 128 | 256)) => format!(".L2::{block}B"),
         _ => String::new(),
     };
-    let policy = cache_policy(e, target, copy.caching);
-    let hint = policy.map_or("", |_| ".L2::cache_hint");
     text.push_str(&format!(
-        "cp.async.{cache}.shared.global{hint}{block} [ $0 + 0 ], [ $1 + 0 ], {bytes}"
+        "cp.async.{cache}.shared.global{block} [ $0 + 0 ], [ $1 + 0 ], {bytes}"
     ));
     if let Some(mask) = copy.mask {
         // Bytes that are not read are filled with zeros.
@@ -177,11 +175,6 @@ pub fn async_copy<'ctx>(e: &Emitter<'ctx>, target: Target, copy: &AsyncCopy<'ctx
         text.push_str(&format!(", ${}", arguments.len()));
         constraints.push("r");
         arguments.push(read);
-    }
-    if let Some(policy) = policy {
-        text.push_str(&format!(", ${}", arguments.len()));
-        constraints.push("l");
-        arguments.push(policy);
     }
     text.push(';');
     e.inline_asm(
