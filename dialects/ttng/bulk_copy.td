@@ -40,6 +40,26 @@ def TTNG_AsyncTMACopyGlobalToLocalOp
   let hasVerifier = 1;
 }
 
+def TTNG_AsyncTMAPrefetchOp : TTNG_Op<"async_tma_prefetch", [
+    Means<"Nothing">
+]> {
+  let summary = "Brings a block into the second-level cache";
+  let description = [{
+    The block that a copy into `buffer`, to which nothing happens, would read. Nobody sees whether it is done, so memory
+    may still be written meanwhile: the cache is the one in which all accesses meet. Triton has no such op.
+  }];
+  let arguments = (ins
+    TT_TensorDescType:$desc,
+    Variadic<I32>:$coord,
+    TTG_MemDescType:$buffer,
+    I1:$pred
+  );
+  let assemblyFormat = [{
+    $desc `[` $coord `]` $buffer `,` $pred attr-dict `:` qualified(type($desc)) `,`
+    qualified(type($buffer))
+  }];
+}
+
 def TTNG_AsyncTMACopyLocalToGlobalOp
     : TTNG_Op<"async_tma_copy_local_to_global", [
     Asynchronous<"Issues", "Bulk">,

@@ -109,3 +109,45 @@ tt.func public @waits(%p: !tt.ptr<i32>, %q: !tt.ptr<i32>) {
   tt.store %q, %v : !tt.ptr<i32>
   tt.return
 }
+
+// -----
+
+// A launch of one row of tiles: what a copy reads once is brought into the cache before the wait, and what other
+// copies read is not. The next launch may start where the loop of products ends.
+// CHECK-LABEL: @single_row
+// CHECK: ttng.async_tma_prefetch %arg1[%{{.*}}, %{{.*}}] %[[B:.*]], %{{.*}} : !tt.tensordesc<tensor<64x64xf16>>
+// CHECK-NEXT: %[[AT:.*]] = arith.addi
+// CHECK-NEXT: ttng.async_tma_prefetch %arg1[%{{.*}}, %[[AT]]] %[[B]]
+// CHECK-NEXT: tt.grid_dependency_wait
+// CHECK-NEXT: ttng.async_tma_copy_global_to_local %arg0
+// CHECK: ttng.async_tma_copy_global_to_local %arg1
+// CHECK: scf.for
+// CHECK: ttng.warp_group_dot
+// CHECK: }
+// CHECK-NEXT: tt.grid_dependency_launch_dependents
+#nvmma = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#barrier = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
+#smem2 = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32, "ttg.single-row"} {
+  tt.func public @single_row(%a: !tt.tensordesc<tensor<64x64xf16>>, %b: !tt.tensordesc<tensor<64x64xf16>>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %true = arith.constant true
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %full = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #barrier, #smem2, mutable>
+    ttng.init_barrier %full, 1 : !ttg.memdesc<1xi64, #barrier, #smem2, mutable>
+    %x = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16, #nvmma, #smem2, mutable>
+    %y = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16, #nvmma, #smem2, mutable>
+    ttng.async_tma_copy_global_to_local %a[%c0, %c0] %x, %full, %true : !tt.tensordesc<tensor<64x64xf16>>, !ttg.memdesc<1xi64, #barrier, #smem2, mutable> -> !ttg.memdesc<64x64xf16, #nvmma, #smem2, mutable>
+    ttng.async_tma_copy_global_to_local %b[%c0, %c0] %y, %full, %true evictionPolicy = evict_first : !tt.tensordesc<tensor<64x64xf16>>, !ttg.memdesc<1xi64, #barrier, #smem2, mutable> -> !ttg.memdesc<64x64xf16, #nvmma, #smem2, mutable>
+    %at = arith.addi %n, %c64 : i32
+    ttng.async_tma_copy_global_to_local %b[%c0, %at] %y, %full, %true evictionPolicy = evict_first : !tt.tensordesc<tensor<64x64xf16>>, !ttg.memdesc<1xi64, #barrier, #smem2, mutable> -> !ttg.memdesc<64x64xf16, #nvmma, #smem2, mutable>
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32, #mma>) : i32 {
+      %d = ttng.warp_group_dot %x, %y, %acc : !ttg.memdesc<64x64xf16, #nvmma, #smem2, mutable> * !ttg.memdesc<64x64xf16, #nvmma, #smem2, mutable> -> tensor<64x64xf32, #mma>
+      scf.yield %d : tensor<64x64xf32, #mma>
+    }
+    tt.return
+  }
+}

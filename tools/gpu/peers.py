@@ -46,7 +46,7 @@ ROUND, LAUNCHES = 2000, 50
 # Milliseconds of the tuner's benchmark of one configuration, its warm-up apart.
 TUNING = (3, 10)
 SQUARES = (1024, 2048, 4096, 8192)
-SKINNY = (16, 64, 128, 256)
+SKINNY = (1, 16, 64, 128, 256)
 SHAPES = (
     *((size, size, size) for size in SQUARES),
     *((rows, 8192, 8192) for rows in SKINNY),

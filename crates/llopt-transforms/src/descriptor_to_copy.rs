@@ -102,7 +102,7 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
                     buffer,
                     always,
                     tt::CacheModifier::None,
-                    tt::EvictionPolicy::Normal,
+                    load.evict(),
                     false,
                 ),
             );

@@ -36,6 +36,7 @@ pub mod scaled_dot;
 pub mod split_k;
 pub mod tensor_copies;
 mod tile_addresses;
+pub mod tile_parts;
 pub mod warp_groups;
 pub mod whole_tiles;
 pub mod widened_products;
@@ -87,6 +88,7 @@ pub static PASSES: &[&PassSpec] = &[
     &split_k::SPLIT,
     &products::COMPLETE,
     &tensor_copies::REWRITE,
+    &tile_parts::REWRITE,
     &warp_groups::ALLOCATE,
     &whole_tiles::REWRITE,
     &widened_products::REWRITE,

@@ -276,8 +276,12 @@ fn pipeline_loop<'c: 'a, 'a>(
     account.undivided = is_asked.then(|| reason.clone());
     let ahead = ahead::Chain::of(of).is_ok().then_some(Err(reason));
     // Launches of more programs than multiprocessors take the kernel whose blocks compute several.
-    let is_filled_once = module.attr(launch::PERSISTENT_PROPOSAL).is_some();
-    let pipelined = candidate.in_stages(wanted, &scheduled, is_filled_once, &facts, plans)?;
+    let is_alone = module.attr(launch::SINGLE_ROW).is_some();
+    let residence = depth::Residence {
+        is_filled_once: is_alone || module.attr(launch::PERSISTENT_PROPOSAL).is_some(),
+        is_alone,
+    };
+    let pipelined = candidate.in_stages(wanted, &scheduled, residence, &facts, plans)?;
     Ok(Pipelined { ahead, ..pipelined })
 }
 
@@ -295,7 +299,13 @@ fn pipeline_as_given<'c: 'a, 'a>(
     match Candidate::of(of, warps, &facts, plans, Some(&given), account) {
         Ok(candidate) => {
             let scheduled = graph::schedule(of, &candidate.loads, &candidate.feeders, plans, warps);
-            candidate.in_stages(wanted, &scheduled, false, &facts, plans)
+            candidate.in_stages(
+                wanted,
+                &scheduled,
+                depth::Residence::default(),
+                &facts,
+                plans,
+            )
         }
         Err(_) => expand(of, given, warps, plans),
     }

@@ -73,6 +73,7 @@ use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
 use melior::ir::{OperationRef, Value};
 
 use crate::axis::AxisAnalysis;
+use crate::loops::unroll::RARE;
 use crate::loops::view::{For, is_loop};
 use crate::pipelining::stores;
 use crate::products::{is_product, operands, source_of, widened_source_of};
@@ -230,6 +231,9 @@ fn rewrite_loop<'c: 'a, 'a>(
     maker: Maker,
     (room, narrow): (Room, Narrow),
 ) -> Result<Copied, String> {
+    if of.operation().discardable_attr(RARE).is_some() {
+        return Err("it hardly ever runs".to_owned());
+    }
     let inner = of.operations();
     if inner.iter().any(|operation| is_loop(*operation)) {
         return Err("there are loops in the loop".to_owned());

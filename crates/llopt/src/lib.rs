@@ -40,6 +40,7 @@ mod parameter;
 mod persistent_program;
 mod ping_pong;
 pub mod pipeline;
+mod product_tile;
 mod prove;
 mod reference;
 mod session;
@@ -71,6 +72,7 @@ pub use options::Options;
 pub use parameter::{Format, Parameter, Pointee, parameters};
 pub use persistent_program::{NoSuchPersistence, Persistent, PersistentProgram};
 pub use ping_pong::{NoSuchPingPong, PingPong, TakenTurns};
+pub use product_tile::{Memory, ProductTile};
 pub use prove::{
     Obligation, OrderRemoval, Proof, Subject, Verdict, prove, prove_order, prove_removals,
 };
@@ -78,7 +80,7 @@ pub use reference::{ReferenceError, run_reference};
 pub use session::{language_server_main, optimizer_main, with_context};
 pub use setting::{SETTINGS, Setting, SettingError};
 pub use source::Source;
-pub use split_proposal::{SplitProposal, propose_split};
+pub use split_proposal::{LaunchForm, SplitProposal, propose_split};
 pub use tensor_copies::{CopiedLoop, NoSuchCopies, TensorCopies};
 pub use timing::Timings;
 

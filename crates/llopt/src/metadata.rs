@@ -46,6 +46,10 @@ pub struct Metadata {
     /// [option](Options::tensor_copies) asks for it. Triton has no such key.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub argument_tensors: Vec<ArgumentDescriptor>,
+    /// The blocks of which each computes a part of a program's tile: the launcher starts that many times as many blocks
+    /// along x as the grid has programs. Triton has no such key.
+    #[serde(skip_serializing_if = "is_one")]
+    pub tile_parts: u32,
     /// Whether each block computes several programs. Then the launcher starts a grid of one dimension with at most as
     /// many blocks as are resident, and passes the three extents of the grid of programs, which has at most 2^30, as
     /// numbers of 32 bits after all other arguments. Triton has no such key.
@@ -95,6 +99,7 @@ impl Metadata {
                 .iter()
                 .map(ArgumentDescriptor::of)
                 .collect(),
+            tile_parts: kernel.tile_parts,
             program_extents: kernel.program_extents,
             persistent_proposal: kernel.persistent_proposal,
             launch_cooperative_grid: false,
@@ -114,6 +119,7 @@ impl Metadata {
             arguments.extend(grid.map(|extent| Argument::Int(extent.into())));
             grid = Self::blocks_of_programs(grid);
         }
+        grid[0] = grid[0].saturating_mul(self.tile_parts);
         arguments.extend([Argument::Null, Argument::Null]);
         let mut launch = Launch::new(grid, self.num_warps * self.warp_size, arguments);
         launch.dynamic_shared = self.shared.into();
@@ -145,12 +151,18 @@ impl Metadata {
             tmem_size: 0,
             tensor_descriptors: Vec::new(),
             argument_tensors: Vec::new(),
+            tile_parts: 1,
             program_extents: false,
             persistent_proposal: false,
             dependent_launch: false,
         };
         Self::of(&kernel, options)
     }
+}
+
+/// Whether a number need not be written.
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// The information that the launcher needs to encode the descriptor object of a parameter, with Triton's names.
@@ -181,6 +193,9 @@ pub struct ArgumentDescriptor {
     pub shape: Vec<Vec<ArgumentTerm>>,
     /// The strides.
     pub strides: Vec<Vec<ArgumentTerm>>,
+    /// The elements that a program accesses along each dimension; zero where its loop moves along it. A launch of no more
+    /// programs than that makes tiles reads each element once.
+    pub reach: Vec<i64>,
     /// The encoding.
     #[serde(flatten)]
     pub encoding: TensorDescriptor,
@@ -204,6 +219,7 @@ impl ArgumentDescriptor {
             base: tensor.base,
             shape: sums(&tensor.shape),
             strides: sums(&tensor.strides),
+            reach: tensor.reach.clone(),
             encoding: describe(fields),
         }
     }

@@ -6,7 +6,7 @@ use llopt_dialects::tables::module as launch;
 use llopt_dialects::tables::module::TARGET;
 use llopt_dialects::tt;
 use llopt_mlir::diagnostic;
-use llopt_mlir::ir::{AttributeExt, LocationExt, OperationExt, Walk};
+use llopt_mlir::ir::{AttributeExt, LocationExt, OperationExt, Walk, attr};
 use llopt_mlir::pass::{PipelineError, run_pipeline_sharing};
 use llopt_plan::plans::Plans;
 use llopt_plan::request::{CONVERSION_PLAN, GATHER_PLAN};
@@ -14,7 +14,7 @@ use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid, Unrelated};
 use llopt_transforms::persistent::{self, Block, PersistentAccount};
 use llopt_transforms::tensor_copies::{self as copies, Maker, Narrow, Room};
-use llopt_transforms::{descriptor_blocks, pipelining, split_k, whole_tiles};
+use llopt_transforms::{descriptor_blocks, pipelining, split_k, tile_parts, whole_tiles};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::{Module, OperationRef};
@@ -22,6 +22,7 @@ use melior::ir::{Module, OperationRef};
 use crate::chosen_layouts::ChosenLayouts;
 use crate::loop_schedules::{self, LoopSchedule};
 use crate::persistent_program::{self, Persistent};
+use crate::product_tile;
 use crate::shared_loops::{self, SharedLoop};
 use crate::tensor_copies::{self, CopiedLoop, TensorCopies};
 use crate::{
@@ -137,6 +138,37 @@ pub(crate) fn take_turns(
     let accounts = pipelining::take_turns(operation, request, &plans);
     if options.keep_decisions && !accounts.is_empty() {
         loop_schedules::add_turns(accounts, operation);
+    }
+    Ok(())
+}
+
+/// Lets blocks compute parts of tiles, and no more rows than there are.
+///
+/// # Errors
+/// Of class invalid input for numbers of parts or rows that no tile has.
+pub(crate) fn divide_tiles(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    for dialect in tile_parts::REWRITE.dependencies {
+        context.get_or_load_dialect(dialect);
+    }
+    let (parts, rows) = (options.tile_parts, options.tile_rows);
+    if !tile_parts::is_number_of_parts(parts) || !tile_parts::is_number_of_rows(rows) {
+        let message = format!("no tile has {parts} parts, or {rows} rows of a larger one");
+        return Err(Error::invalid(vec![Diagnostic::error("", message)]));
+    }
+    let operation = module.as_operation();
+    if options.keep_decisions {
+        product_tile::write(operation);
+    }
+    // A kernel of which it is not possible stays as it is.
+    let _ = tile_parts::narrow(operation, rows);
+    let _ = tile_parts::divide(operation, parts);
+    if options.single_row {
+        tile_parts::read_columns_once(operation);
+        operation.set_discardable_attr(launch::SINGLE_ROW, attr::unit(context));
     }
     Ok(())
 }

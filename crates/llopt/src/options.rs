@@ -26,6 +26,16 @@ pub struct Options {
     /// Blocks of a cluster that share the iterations of a loop of products and add their sums, in kernels without
     /// layouts: 1, 2, 4 or 8. A loop of which that is not possible stays as it is.
     pub split_k: u32,
+    /// The blocks of which each computes a part of a program's tile, in kernels without layouts: 1, 2, 4 or 8. A kernel of
+    /// which that is not possible stays as it is; the [metadata](crate::Metadata::tile_parts) say what became of it.
+    pub tile_parts: u32,
+    /// The rows of tiles of a kernel without layouts that are computed where the program sees that others are not stored: a
+    /// power of two from 16 on, or zero for all.
+    pub tile_rows: u32,
+    /// Whether launches of a kernel without layouts have one row of tiles, in no more blocks than there are multiprocessors.
+    /// Then the second factors of products are read once, and loops are pipelined as deep as memory asks for while all
+    /// multiprocessors load.
+    pub single_row: bool,
     /// Whether a multiplication and an addition may be fused into one rounding.
     pub fp_fusion: bool,
     /// Bitcode of NVIDIA's device library; without it, the environment variable `LLOPT_LIBDEVICE` is used, then the
@@ -129,6 +139,9 @@ impl Options {
             num_stages,
             num_ctas: None,
             split_k: 1,
+            tile_parts: 1,
+            tile_rows: 0,
+            single_row: false,
             fp_fusion: true,
             libdevice: None,
             ocml: None,

@@ -24,7 +24,7 @@ use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, compact_iterations, dependent_launch,
     descriptor_blocks, descriptor_objects, descriptor_to_copy, descriptor_to_pointer, early_loads,
     f32_dot, late_operands, layouts, legalize, longest_first, loops, ownership, persistent,
-    pipelining, products, scaled_dot, split_k, tensor_copies, warp_groups, whole_tiles,
+    pipelining, products, scaled_dot, split_k, tensor_copies, tile_parts, warp_groups, whole_tiles,
     widened_products,
 };
 use melior::Context;
@@ -136,6 +136,8 @@ enum Condition {
     Clusters,
     /// Clusters are single blocks.
     OneBlock,
+    /// Blocks compute parts of tiles.
+    TileParts,
     /// Blocks of a cluster share loops of products.
     SharedLoops,
     /// Layouts are checked.
@@ -156,6 +158,12 @@ impl Condition {
             Self::Has(feature) => options.target.has(feature),
             Self::Clusters => options.num_ctas.unwrap_or(1) > 1,
             Self::OneBlock => !Self::Clusters.holds(options) && !Self::SharedLoops.holds(options),
+            Self::TileParts => {
+                options.tile_parts > 1
+                    || options.tile_rows > 0
+                    || options.single_row
+                    || options.keep_decisions
+            }
             Self::SharedLoops => options.split_k > 1,
             Self::VerifiesLayouts => options.verify_layouts,
             Self::TensorCopies => options.tensor_copies != TensorCopies::Off,
@@ -170,6 +178,7 @@ impl Condition {
             Self::Has(feature) => format!("`{}`", feature.name()),
             Self::Clusters => "several blocks per cluster".to_owned(),
             Self::OneBlock => "one block per cluster".to_owned(),
+            Self::TileParts => "`tile_parts`, `tile_rows` or `single_row`".to_owned(),
             Self::SharedLoops => "`split_k`".to_owned(),
             Self::VerifiesLayouts => "`verify_layouts`".to_owned(),
             Self::TensorCopies => "`tensor_copies`".to_owned(),
@@ -300,6 +309,13 @@ const STEPS: &[Step] = {
         .ensures(&[P::PointersForMadeDescriptors]),
         Step::new(Tiles, "simplify", CSE),
         // Block pointers and descriptors that are made are addresses now; copies and layouts follow.
+        Step::new(
+            Tiles,
+            "simplify",
+            by(&tile_parts::REWRITE, module::divide_tiles),
+        )
+        .when(&[Condition::TileParts])
+        .requires(&[P::Structured, P::Inlined]),
         Step::new(Tiles, "simplify", by(&split_k::SPLIT, module::share_loops))
             .when(&[Condition::SharedLoops])
             .requires(&[P::Structured, P::Inlined]),

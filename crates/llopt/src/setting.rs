@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use llopt_target::Target;
-use llopt_transforms::split_k;
+use llopt_transforms::{split_k, tile_parts};
 
 use crate::{Options, Persistent, PingPong, TensorCopies, VERSION};
 
@@ -262,6 +262,13 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| shown_path(&options.reproducer_directory),
     },
     Setting {
+        name: "single_row",
+        help: "whether launches have one row of tiles, in no more blocks than multiprocessors; false by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.single_row),
+        get: |options| options.single_row.to_string(),
+    },
+    Setting {
         name: "split_k",
         help: "blocks of a cluster that share a loop of products in a kernel without layouts; 1 by default",
         expected: "1, 2, 4 or 8",
@@ -288,6 +295,28 @@ pub const SETTINGS: &[Setting] = &[
         expected: TensorCopies::EXPECTED,
         set: |options, text| parse(text, &mut options.tensor_copies),
         get: |options| options.tensor_copies.to_string(),
+    },
+    Setting {
+        name: "tile_parts",
+        help: "blocks of which each computes a part of a program's tile in a kernel without layouts; 1 by default",
+        expected: "1, 2, 4 or 8",
+        set: |options, text| {
+            let parts = text.parse().ok();
+            options.tile_parts = parts.filter(|parts| tile_parts::is_number_of_parts(*parts))?;
+            Some(())
+        },
+        get: |options| options.tile_parts.to_string(),
+    },
+    Setting {
+        name: "tile_rows",
+        help: "rows of tiles that are computed where others are not stored, in a kernel without layouts; 0, all, by default",
+        expected: "0, or a power of two from 16 on",
+        set: |options, text| {
+            let rows = text.parse().ok();
+            options.tile_rows = rows.filter(|rows| tile_parts::is_number_of_rows(*rows))?;
+            Some(())
+        },
+        get: |options| options.tile_rows.to_string(),
     },
     Setting {
         name: "verify_layouts",
@@ -442,6 +471,9 @@ mod tests {
             num_stages: _,
             num_ctas: _,
             split_k: _,
+            tile_parts: _,
+            tile_rows: _,
+            single_row: _,
             fp_fusion: _,
             libdevice: _,
             ocml: _,
@@ -475,7 +507,7 @@ mod tests {
                 },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 33);
+        assert_eq!(SETTINGS.len(), 36);
     }
 
     #[test]

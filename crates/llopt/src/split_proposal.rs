@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contain::contained_within;
 use crate::loop_schedules::{self, LoopSchedule};
+use crate::product_tile::{self, Memory, ProductTile, SingleRow, TileAccount};
 use crate::shared_loops::{self, SharedLoop};
 use crate::tensor_copies::{self, CopiedLoop};
 use crate::{Error, Options, Source, Timings, compiler, input, session};
@@ -51,6 +52,29 @@ pub struct SplitProposal {
     pub is_divided: bool,
     /// Cycles of a wavefront of the own shared memory, and of that of another block.
     pub wavefronts: [f32; 2],
+    /// Whether blocks can share the iterations; otherwise the figures of their sums mean nothing.
+    #[serde(default = "always")]
+    pub is_shared: bool,
+    /// The tile of the product, if launches may compute less of it.
+    #[serde(default)]
+    pub tile: Option<ProductTile>,
+}
+
+fn always() -> bool {
+    true
+}
+
+/// The form of a kernel for a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchForm {
+    /// The blocks that share the iterations of a program.
+    pub blocks: u32,
+    /// The blocks that each compute a part of its tile.
+    pub parts: u32,
+    /// The rows of the tile that are computed; zero for all.
+    pub rows: u32,
+    /// Whether there is one row of tiles, in no more blocks than multiprocessors.
+    pub single_row: bool,
 }
 
 /// The figures of a kernel without layouts; `None` if blocks cannot share a loop of it.
@@ -59,11 +83,14 @@ pub struct SplitProposal {
 /// Those of a [compilation](crate::Compiler::compile).
 pub fn propose_split(source: &Source, options: &Options) -> Result<Option<SplitProposal>, Error> {
     let (source, mut options) = (source.clone(), options.clone());
-    options.split_k = 2;
-    options.keep_decisions = true;
-    if !options.target.has(Feature::Cluster) || options.num_ctas.unwrap_or(1) > 1 {
+    if options.num_ctas.unwrap_or(1) > 1 {
         return Ok(None);
     }
+    options.keep_decisions = true;
+    options.split_k = match options.target.has(Feature::Cluster) {
+        true => 2,
+        false => 1,
+    };
     contained_within(Some(options.budget), move || {
         let context = session::context()?;
         let module = input::read(&context, &source, &options)?;
@@ -72,23 +99,28 @@ pub fn propose_split(source: &Source, options: &Options) -> Result<Option<SplitP
         }
         compiler::to_layouts(&context, &module, &options, &mut Timings::default())?;
         let shared = shared_loops::take(module.as_operation());
+        let tile = product_tile::take(module.as_operation());
         let schedules = loop_schedules::take(module.as_operation());
         let copied = tensor_copies::take(module.as_operation());
-        Ok(proposal(&shared, &schedules, &copied, options.target))
+        let shared = shared.into_iter().find(|of| of.reason.is_none());
+        Ok(proposal(shared, tile, &schedules, &copied, options.target))
     })
 }
 
-/// The figures of the loop that is shared, if one is, and if it is pipelined.
+/// The figures of a loop that blocks may share or whose tile they may divide, if it is pipelined.
 fn proposal(
-    shared: &[SharedLoop],
+    shared: Option<SharedLoop>,
+    tile: Option<TileAccount>,
     schedules: &[LoopSchedule],
     copied: &[CopiedLoop],
     target: Target,
 ) -> Option<SplitProposal> {
-    let of = shared.iter().find(|of| of.reason.is_none())?;
-    let schedule = schedules.iter().find(|one| one.location == of.location)?;
+    let of_shared = shared.as_ref().map(|of| (&of.location, &of.iterations));
+    let of_tile = tile.as_ref().map(|of| (&of.location, &of.iterations));
+    let (location, iterations) = of_shared.or(of_tile)?;
+    let schedule = schedules.iter().find(|one| one.location == *location)?;
     let stages = schedule.pipeline.as_ref()?;
-    let slices = copied.iter().find(|one| one.location == of.location);
+    let slices = copied.iter().find(|one| one.location == *location);
     let slices = slices.map_or(1, |copied| copied.slices);
     // With too few stages, iterations wait for their loads.
     let interval = u64::from(stages.interval);
@@ -96,13 +128,15 @@ fn proposal(
     Some(SplitProposal {
         interval: interval.max(waiting),
         iterations: match slices {
-            1 => of.iterations.clone(),
+            1 => iterations.clone(),
             // The interval is that of a slice.
-            slices => format!("{} {slices} *", of.iterations),
+            slices => format!("{iterations} {slices} *"),
         },
-        sum_bytes: of.sum_bytes,
-        is_divided: of.divided.is_some(),
+        sum_bytes: shared.as_ref().map_or(0, |of| of.sum_bytes),
+        is_divided: shared.as_ref().is_some_and(|of| of.divided.is_some()),
         wavefronts: wavefronts(target),
+        is_shared: shared.is_some(),
+        tile: tile.map(|of| of.tile.in_slices(slices.into())),
     })
 }
 
@@ -115,15 +149,23 @@ impl SplitProposal {
     /// The arguments of the kernel that [`Self::blocks`] needs.
     #[must_use]
     pub fn arguments(&self) -> Vec<usize> {
-        Count::from_str(&self.iterations).map_or(Vec::new(), |count| count.arguments())
+        let tile = self.tile.iter().map(|tile| tile.rows.as_str());
+        let formulas = [self.iterations.as_str()].into_iter().chain(tile);
+        let counts = formulas.filter_map(|formula| Count::from_str(formula).ok());
+        let mut all: Vec<usize> = counts.flat_map(|count| count.arguments()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// The number of blocks that share each of so many programs, where so many clusters of one, two, four and eight
     /// blocks run at a time; `values` are those of [`Self::arguments`].
     #[must_use]
     pub fn blocks(&self, programs: u64, clusters: [u64; BLOCKS.len()], values: &[i64]) -> u32 {
-        let count = Count::from_str(&self.iterations);
-        let Some(iterations) = count.ok().and_then(|count| count.evaluate(values)) else {
+        if !self.is_shared {
+            return 1;
+        }
+        let Some(iterations) = self.evaluate(&self.iterations, values) else {
             return 1;
         };
         let Ok(iterations) = u64::try_from(iterations) else {
@@ -138,6 +180,105 @@ impl SplitProposal {
         };
         let possible = possible.filter(|(_, clusters)| *clusters > 0);
         possible.min_by_key(cycles).map_or(1, |(blocks, _)| blocks)
+    }
+
+    /// The form of the kernel for a launch of so many programs, where so many clusters run at a time; `values` are those of
+    /// [`Self::arguments`].
+    #[must_use]
+    pub fn form(
+        &self,
+        programs: u64,
+        clusters: [u64; BLOCKS.len()],
+        memory: Memory,
+        values: &[i64],
+    ) -> LaunchForm {
+        let plain = LaunchForm {
+            blocks: self.blocks(programs, clusters, values),
+            parts: 1,
+            rows: 0,
+            single_row: false,
+        };
+        let Some(tile) = &self.tile else {
+            return plain;
+        };
+        let [rows, iterations] = [&tile.rows, &self.iterations].map(|formula| {
+            let number = self.evaluate(formula, values)?;
+            u64::try_from(number).ok().filter(|&number| number > 0)
+        });
+        let (Some(rows), Some(iterations)) = (rows, iterations) else {
+            return plain;
+        };
+        if rows > tile.extents[0] {
+            return plain;
+        }
+        let computed = tile.rows_computed(rows);
+        let narrow = LaunchForm {
+            rows: if plain.blocks == 1 { computed } else { 0 },
+            ..plain
+        };
+        let launch = SingleRow {
+            programs,
+            iterations,
+            interval: self.interval,
+            memory,
+        };
+        if !tile.streams(launch) {
+            return plain;
+        }
+        let sharing = BLOCKS.into_iter().zip(clusters).skip(1);
+        let sharing = sharing
+            .filter(|(_, clusters)| self.is_shared && programs <= *clusters)
+            .map(|(blocks, _)| LaunchForm { blocks, ..plain });
+        let dividing = BLOCKS.into_iter().filter(|&parts| {
+            parts <= tile.most_parts && programs * u64::from(parts) <= clusters[0]
+        });
+        let dividing = dividing.map(|parts| LaunchForm {
+            blocks: 1,
+            parts,
+            rows: computed,
+            single_row: true,
+        });
+        let cycles = |form: &LaunchForm| {
+            let LaunchForm {
+                blocks,
+                parts,
+                rows,
+                ..
+            } = *form;
+            tile.cycles(launch, rows, parts, blocks) + self.sum(blocks.into())
+        };
+        let possible = dividing.chain(sharing).min_by_key(cycles);
+        possible.map_or(narrow, |form| LaunchForm {
+            single_row: true,
+            ..form
+        })
+    }
+
+    /// Whether tensor copies are no slower than loads for a form in which tiles have fewer rows.
+    #[must_use]
+    pub fn copies_of_rows_keep_up(&self, form: LaunchForm, values: &[i64]) -> bool {
+        let Some(tile) = &self.tile else {
+            return true;
+        };
+        let rows = self.evaluate(&tile.rows, values).unwrap_or(0);
+        let outside = i64::from(form.rows)
+            .saturating_sub(rows)
+            .max(0)
+            .unsigned_abs();
+        let interval = tile.interval(self.interval, form.rows, form.parts);
+        outside * ROW_OUTSIDE <= interval
+    }
+
+    /// A formula for the values of [`Self::arguments`].
+    fn evaluate(&self, formula: &str, values: &[i64]) -> Option<i64> {
+        let count = Count::from_str(formula).ok()?;
+        let all = self.arguments();
+        let value = |argument: &usize| {
+            let position = all.iter().position(|other| other == argument)?;
+            values.get(position).copied()
+        };
+        let own: Option<Vec<i64>> = count.arguments().iter().map(value).collect();
+        count.evaluate(&own?)
     }
 
     /// Whether tensor copies are no slower than loads, if so many rows of the boxes of an iteration are outside of their
@@ -176,6 +317,8 @@ mod tests {
             sum_bytes: rows * columns * 4,
             is_divided: true,
             wavefronts: wavefronts(Target::parse("cuda:90").unwrap()),
+            is_shared: true,
+            tile: None,
         }
     }
 
@@ -253,6 +396,52 @@ mod tests {
             let proposal = tile(64, 64, interval);
             assert_eq!(proposal.copies_keep_up(outside), copies < loads);
         }
+    }
+
+    /// Products with weights of 8192 by 8192 on an H100, by tiles of 64 by 128 halves.
+    #[test]
+    fn launches_of_one_row_of_tiles_divide_their_columns() {
+        let memory = Memory {
+            bytes_per_cycle: 1692.0,
+            cache: 50 << 20,
+        };
+        let of_tile = |most_parts| SplitProposal {
+            tile: Some(ProductTile {
+                extents: [64, 128],
+                most_parts,
+                rows: "a3".to_owned(),
+                bytes: [8192, 16384],
+            }),
+            ..tile(64, 128, 384)
+        };
+        let form = |most_parts, rows, memory| {
+            let proposal: SplitProposal = of_tile(most_parts);
+            assert_eq!(proposal.arguments(), [3, 5]);
+            let form = proposal.form(64, CLUSTERS, memory, &[rows, 8192]);
+            (form.blocks, form.parts, form.rows, form.single_row)
+        };
+        assert_eq!(form(8, 64, memory), (1, 2, 0, true));
+        assert_eq!(form(8, 16, memory), (1, 2, 16, true));
+        // Sixty-four blocks read nearly as fast, so sharing iterations is not worth its sum.
+        assert_eq!(form(1, 64, memory), (1, 1, 0, true));
+        // Several rows of tiles, weights in the cache, and a memory of which nothing is known.
+        assert_eq!(form(8, 65, memory), (2, 1, 0, false));
+        let large = Memory {
+            cache: 1 << 30,
+            ..memory
+        };
+        assert_eq!(form(8, 64, large), (2, 1, 0, false));
+        let unknown = Memory {
+            bytes_per_cycle: 0.0,
+            ..memory
+        };
+        assert_eq!(form(8, 64, unknown), (2, 1, 0, false));
+        // More programs than multiprocessors compute fewer rows all the same.
+        let wide = of_tile(8).form(256, CLUSTERS, memory, &[16, 8192]);
+        assert_eq!(
+            (wide.blocks, wide.parts, wide.rows, wide.single_row),
+            (1, 1, 16, false)
+        );
     }
 
     #[test]

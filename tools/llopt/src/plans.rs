@@ -20,6 +20,20 @@ pub struct Plans {
     #[arg(long, value_name = "WHO", default_value = "off")]
     tensor_copies: TensorCopies,
 
+    /// Blocks of which each computes a part of a program's tile, in kernels without layouts: 1, 2, 4 or 8
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    tile_parts: u32,
+
+    /// Rows of tiles that are computed where the program sees that others are not stored, in kernels without
+    /// layouts: a power of two from 16 on, or 0 for all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    tile_rows: u32,
+
+    /// Launches have one row of tiles, in no more blocks than there are multiprocessors: each element of the second
+    /// factors of products is read once
+    #[arg(long)]
+    single_row: bool,
+
     /// Whether blocks compute several programs each, where that is faster and the launcher starts no more than are
     /// resident: off, propose (the metadata say where) or on
     #[arg(long, value_name = "WHETHER", default_value = "off")]
@@ -42,6 +56,9 @@ impl Plans {
         options.conversion_plan = self.conversion_plan;
         options.gather_plan = self.gather_plan;
         options.tensor_copies = self.tensor_copies;
+        options.tile_parts = self.tile_parts;
+        options.tile_rows = self.tile_rows;
+        options.single_row = self.single_row;
         options.persistent = self.persistent;
         options.dependent_launch = self.dependent_launch;
         options.block_pingpong = self.block_pingpong;

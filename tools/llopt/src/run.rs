@@ -184,6 +184,8 @@ struct Kernel {
     blocks_per_cluster: u32,
     tensor_descriptors: Vec<TensorDescriptor>,
     argument_tensors: Vec<ArgumentDescriptor>,
+    /// The blocks of which each computes a part of a program's tile.
+    tile_parts: u32,
     /// Whether each block computes several programs.
     program_extents: bool,
     /// Whether its launch may overlap with the kernel before.
@@ -272,6 +274,7 @@ fn launch(
         added.extend(grid.map(|extent| Argument::Int(extent.into())));
         grid = Metadata::blocks_of_programs(grid);
     }
+    grid[0] = grid[0].saturating_mul(kernel.tile_parts);
     // Scratch pointers come after what the launcher adds.
     let takes = machine.parameters().len() - added.len();
     let at = values.len().min(takes.saturating_sub(2));
@@ -678,6 +681,7 @@ fn as_it_is(arguments: &Arguments, ir: Vec<u8>) -> Result<Kernel> {
         blocks_per_cluster: 1,
         tensor_descriptors: Vec::new(),
         argument_tensors: Vec::new(),
+        tile_parts: 1,
         program_extents: false,
         overlaps: false,
     })
@@ -712,6 +716,7 @@ fn compile(
             blocks_per_cluster: compilation.metadata.num_ctas,
             tensor_descriptors: compilation.metadata.tensordesc_meta,
             argument_tensors: compilation.metadata.argument_tensors,
+            tile_parts: compilation.metadata.tile_parts,
             program_extents: compilation.metadata.program_extents,
             overlaps: compilation.metadata.launch_pdl,
             ir: compilation.artifact.into_bytes(),

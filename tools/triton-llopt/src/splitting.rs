@@ -1,6 +1,6 @@
-//! The choice of the number of blocks that share a loop, when a kernel is launched.
+//! The choice of the form of a kernel with a product, when it is launched.
 
-use llopt::SplitProposal;
+use llopt::{LaunchForm, Memory, SplitProposal};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -10,24 +10,46 @@ pub(crate) struct Proposal(SplitProposal);
 
 #[pymethods]
 impl Proposal {
-    /// From the text in the metadata.
+    /// From the text in the metadata. Blocks may share iterations, and divide tiles, only if they are allowed to.
     #[new]
-    fn new(text: &str) -> PyResult<Self> {
-        let proposal = serde_json::from_str(text);
-        proposal
-            .map(Self)
-            .map_err(|error| PyValueError::new_err(error.to_string()))
+    fn new(text: &str, shares: bool, divides: bool) -> PyResult<Self> {
+        let proposal: Result<SplitProposal, _> = serde_json::from_str(text);
+        let mut proposal = proposal.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        proposal.is_shared &= shares;
+        proposal.tile = proposal.tile.filter(|_| divides);
+        Ok(Self(proposal))
     }
 
-    /// The arguments of the kernel from which the number of iterations follows.
+    /// The arguments of the kernel from which the numbers of iterations and of rows follow.
     fn arguments(&self) -> Vec<usize> {
         self.0.arguments()
     }
 
-    /// The number of blocks that share each of so many programs, where so many clusters of one, two, four and eight
-    /// blocks run at a time; `values` are those of the arguments.
-    fn blocks(&self, programs: u64, clusters: [u64; 4], values: Vec<i64>) -> u32 {
-        self.0.blocks(programs, clusters, &values)
+    /// The form of the kernel for a launch of so many programs, where so many clusters of one, two, four and eight blocks
+    /// run at a time, and memory and cache have these bytes for each cycle and in all; `values` are those of the arguments.
+    /// Answers the blocks that share the iterations of a program, those that divide its tile, the rows of the tile that are
+    /// computed or zero for all, whether launches have one row of tiles, and whether copies are no slower than loads.
+    fn form(
+        &self,
+        programs: u64,
+        clusters: [u64; 4],
+        memory: (f64, u64),
+        values: Vec<i64>,
+    ) -> (u32, u32, u32, bool, bool) {
+        let (bytes_per_cycle, cache) = memory;
+        let memory = Memory {
+            bytes_per_cycle,
+            cache,
+        };
+        let form = self.0.form(programs, clusters, memory, &values);
+        let LaunchForm {
+            blocks,
+            parts,
+            rows,
+            single_row,
+        } = form;
+        let copies = rows == 0 || self.0.copies_of_rows_keep_up(form, &values);
+        (blocks, parts, rows, single_row, copies)
     }
 
     /// Whether tensor copies are no slower than loads with so many rows of an iteration outside of their tensors.

@@ -448,6 +448,66 @@ class DependentLaunches(Switched):
             triton_llopt.enable("ttir", dependent_launch="some")
 
 
+class Tiles(Switched):
+    """Launches with few rows compute parts of tiles."""
+
+    def tearDown(self):
+        super().tearDown()
+        kernels.tiles.device_caches.clear()
+
+    def product(self, rows, columns, k=256):
+        rng = np.random.default_rng(4)
+        a = Array(rng.integers(-3, 4, (rows, k)).astype(np.float16))
+        b = Array(rng.integers(-3, 4, (k, columns)).astype(np.float16))
+        out = Array(np.zeros((rows, columns), np.float32))
+        grid = (-(-rows // 64), -(-columns // 64))
+        kernel = kernels.tiles[grid](a, b, out, rows, columns, k, ROWS=64, COLUMNS=64, DEPTH=64)
+        expected = a.contents.astype(np.float32) @ b.contents.astype(np.float32)
+        np.testing.assert_array_equal(out.contents, expected)
+        return kernel
+
+    def chosen(self, rows, columns, memory=(1000.0, 0)):
+        """The form that a launch chooses on 132 multiprocessors with such a memory."""
+        with (
+            unittest.mock.patch.object(splitting, "_memory", lambda: memory),
+            unittest.mock.patch.object(splitting, "_clusters", lambda kernel: [132, 66, 30, 15]),
+        ):
+            choice = self.product(rows, columns).run
+        [*_, chosen] = choice.chosen.values()
+        return next(form for form, variant in choice.variants.items() if variant is chosen)
+
+    def test_few_rows_are_divided_among_multiprocessors(self):
+        for target in ("cuda:90", "hip:gfx942"):
+            triton_llopt.enable("ttir")
+            triton_llopt.simulate(target)
+            kernels.tiles.device_caches.clear()
+            form = self.chosen(16, 1024)
+            self.assertEqual((form.rows, form.single_row, form.blocks), (16, True, 1))
+            self.assertEqual(form.parts, 4)
+            # Rows of a whole tile; and more than one row of tiles.
+            self.assertEqual(self.chosen(64, 1024).rows, 0)
+            self.assertEqual(self.chosen(96, 1024), splitting.Form(copies=self.chosen(96, 1024).copies))
+
+    def test_what_is_in_the_cache_is_not_divided(self):
+        triton_llopt.enable("ttir")
+        triton_llopt.simulate("cuda:90")
+        for memory in ((1000.0, 1 << 40), (0.0, 0)):
+            kernels.tiles.device_caches.clear()
+            form = self.chosen(16, 1024, memory)
+            self.assertEqual((form.parts, form.rows, form.single_row), (1, 0, False))
+
+    def test_as_many_parts_as_are_asked_for(self):
+        for parts in (1, 2, 4):
+            triton_llopt.enable("ttir", tile_parts=parts, split_k=1)
+            triton_llopt.simulate("cuda:90")
+            self.assertEqual(self.product(64, 208).metadata.tile_parts, parts)
+        for wrong in (0, 3, "all"):
+            with self.assertRaisesRegex(ValueError, "tile_parts is 1, 2, 4, 8, auto"):
+                triton_llopt.enable("ttir", tile_parts=wrong)
+        with self.assertRaisesRegex(ValueError, "tile_parts needs the source 'ttir'"):
+            triton_llopt.enable("ttgir", tile_parts=2)
+
+
 class Splitting(Switched):
     """Blocks of a cluster share the loop of a product: as many as are asked for, or as a launch chooses."""
 
@@ -556,7 +616,7 @@ class Splitting(Switched):
         kernel.name, kernel.src.signature = "product", signature
         kernel.metadata.tensordesc_meta = kernel.metadata.argument_tensors = None
         choice = splitting.Choice(kernel, json.dumps(figures), compile)
-        choice.clusters = [132, 66, 30, 15]
+        choice.clusters, choice.memory = [132, 66, 30, 15], (0.0, 0)
         return kernel, choice
 
     def launch(self, choice, programs, k):
@@ -566,8 +626,8 @@ class Splitting(Switched):
         variant = unittest.mock.Mock()
         asked = []
 
-        def compile(kernel, blocks, copies):
-            asked.append(blocks)
+        def compile(kernel, form):
+            asked.append(form.blocks)
             return variant
 
         kernel, choice = self.choice(compile)
@@ -583,11 +643,11 @@ class Splitting(Switched):
         self.assertEqual(variant.run.call_args.args[-1], 8192)
 
     def test_what_cannot_be_had_is_not_chosen(self):
-        def compile(kernel, blocks, copies):
+        def compile(kernel, form):
             raise triton.runtime.errors.OutOfResources(300000, 232448, "shared memory")
 
         kernel, choice = self.choice(compile)
-        with self.assertWarnsRegex(triton_llopt.FallbackWarning, "2 blocks do not share .* 'product'"):
+        with self.assertWarnsRegex(triton_llopt.FallbackWarning, "'product' is launched as it is, not as .*blocks=2"):
             self.launch(choice, 64, 8192)
         self.launch(choice, 64, 8192)
         self.assertEqual(kernel._run.call_count, 2)

@@ -171,6 +171,7 @@ fn ttng(lowering: &mut FunctionLowering<'_, '_>, op: ttng::Op<'_, '_>) -> Lowere
         Op::AsyncCopyMbarrierArrive(op) => transaction_barrier::arrive_after_copies(lowering, op),
         Op::AsyncTMACopyGlobalToLocal(op) => bulk_copy::load(lowering, op),
         Op::AsyncTMACopyLocalToGlobal(op) => bulk_copy::store(lowering, op),
+        Op::AsyncTMAPrefetch(op) => bulk_copy::prefetch(lowering, op),
         Op::AsyncTMAReduce(op) => bulk_copy::reduce(lowering, op),
         Op::TMAStoreWait(op) => bulk_copy::wait_for_stores(lowering, op),
         Op::ReinterpretTensorDesc(op) => bulk_copy::reinterpret_descriptor(lowering, op),

@@ -71,6 +71,8 @@ pub struct Metadata {
     pub tensor_descriptors: Vec<DescriptorFields>,
     /// The same for the parameters after those of the source, and the tensor of each.
     pub argument_tensors: Vec<(DescriptorFields, ArgumentTensor)>,
+    /// The blocks of which each computes a part of a program's tile.
+    pub tile_parts: u32,
     /// Whether each block computes several programs, and the last three parameters are the extents of their grid.
     pub program_extents: bool,
     /// Whether each block of large grids should compute several programs.
@@ -179,6 +181,7 @@ pub fn lower<'ctx>(
         tmem_size: number(module::TENSOR_MEMORY_SIZE, 0),
         tensor_descriptors: descriptors.of_source,
         argument_tensors: descriptors.of_arguments,
+        tile_parts: module::tile_parts(root),
         program_extents: root.attr(module::PROGRAM_EXTENTS).is_some(),
         persistent_proposal: root.attr(module::PERSISTENT_PROPOSAL).is_some(),
         dependent_launch: root.attr(module::DEPENDENT_LAUNCH).is_some(),

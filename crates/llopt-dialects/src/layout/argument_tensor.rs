@@ -34,6 +34,8 @@ pub struct ArgumentTensor {
     pub shape: Vec<Sum>,
     /// The stride of each dimension.
     pub strides: Vec<Sum>,
+    /// The elements that a program accesses along each dimension; zero where its loop moves along it.
+    pub reach: Vec<i64>,
 }
 
 impl ArgumentTensor {
@@ -55,6 +57,7 @@ impl ArgumentTensor {
                 ("base", attr::i64(context, number(self.base))),
                 ("shape", sums(&self.shape)),
                 ("strides", sums(&self.strides)),
+                ("reach", attr::i64_array(context, &self.reach)),
             ],
         )
     }
@@ -82,6 +85,7 @@ impl ArgumentTensor {
             base: attribute.get("base")?.as_int()?,
             shape: sums("shape")?,
             strides: sums("strides")?,
+            reach: attribute.get("reach")?.as_i64_array()?,
         })
     }
 }
@@ -102,6 +106,7 @@ mod tests {
             base: 2,
             shape: vec![vec![term(3, &[1, 4]), term(-1, &[])], vec![]],
             strides: vec![vec![term(1, &[5])], vec![term(1, &[])]],
+            reach: vec![64, 0],
         };
         let attribute = tensor.to_attribute(&context);
         assert_eq!(ArgumentTensor::from_attribute(attribute), Some(tensor));

@@ -17,11 +17,15 @@ pub const THREADS_PER_WARP: &str = "ttg.threads-per-warp";
 pub const NUM_CTAS: &str = "ttg.num-ctas";
 /// The attribute with the number of blocks that share the sums of a program, each a block of its own to layouts.
 pub const CLUSTER_SPLIT: &str = "ttg.cluster-split";
+/// The attribute with the number of blocks of which each computes a part of a program's tile.
+pub const TILE_PARTS: &str = "ttg.tile-parts";
 /// The attribute of a kernel whose blocks compute several programs each, and whose last three parameters are the
 /// extents of the grid of programs.
 pub const PROGRAM_EXTENTS: &str = "ttg.program-extents";
 /// The attribute of a kernel whose blocks should compute several programs each if it is launched with many.
 pub const PERSISTENT_PROPOSAL: &str = "ttg.persistent-proposal";
+/// The attribute of a kernel that is launched with one row of tiles, in no more blocks than there are multiprocessors.
+pub const SINGLE_ROW: &str = "ttg.single-row";
 /// The attribute of a kernel that waits for the one before it, so that its launch may overlap with that.
 pub const DEPENDENT_LAUNCH: &str = "ttg.dependent-launch";
 /// The attribute of a `tt.get_program_id` whose programs are numbered from the last block to the first.
@@ -91,6 +95,11 @@ pub fn num_ctas(operation: OperationRef<'_, '_>) -> u32 {
 /// The number of blocks that share the sums of a program; 1 if no attribute gives it.
 pub fn cluster_split(operation: OperationRef<'_, '_>) -> u32 {
     find(operation, CLUSTER_SPLIT).unwrap_or(1)
+}
+
+/// The number of blocks of which each computes a part of a program's tile; 1 if no attribute gives it.
+pub fn tile_parts(operation: OperationRef<'_, '_>) -> u32 {
+    find(operation, TILE_PARTS).unwrap_or(1)
 }
 
 /// The target, e.g. `cuda:90`; `None` if no attribute gives it.

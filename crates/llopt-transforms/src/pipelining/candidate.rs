@@ -177,8 +177,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             && fit_beside(self.of, both + ADDRESSES, self.warps, plans)
     }
 
-    /// Pipelines the loop, in as many stages as are wanted if they fit. `is_filled_once` says that no block starts on a
-    /// multiprocessor after another one.
+    /// Pipelines the loop, in as many stages as are wanted if they fit.
     ///
     /// # Errors
     /// Why not.
@@ -186,7 +185,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         self,
         wanted: u32,
         scheduled: &Scheduled,
-        is_filled_once: bool,
+        residence: depth::Residence,
         facts: &AxisAnalysis,
         plans: &Plans,
     ) -> Result<Pipelined, String> {
@@ -200,7 +199,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         let rings = depth::Rings {
             asked: wanted,
             needed: scheduled.stages,
-            loaded: match is_filled_once {
+            loaded: match residence.is_filled_once {
                 true => scheduled.loaded_stages,
                 false => scheduled.stages,
             },
@@ -212,8 +211,11 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             warps: self.warps,
             spills: wanted_registers > registers,
         };
-        let resident =
-            |slots| target.resident_blocks(threads, registers, others + slots * per_slot);
+        let most = if residence.is_alone { 1 } else { u32::MAX };
+        let resident = |slots| {
+            let bytes = others + slots * per_slot;
+            target.resident_blocks(threads, registers, bytes).min(most)
+        };
         let Some(depth) = rings.depth(resident) else {
             return Err(format!(
                 "two stages take {} bytes of shared memory, of which {room} are free",

@@ -61,7 +61,8 @@
 //! own. Where blocks follow one another on a multiprocessor, each begins so: 4096³ in eight waves of blocks takes 1.07 to
 //! 1.10 times as long. So the program gets these stages where a ring is filled once: by a producer in a loop over tiles, or
 //! if a launch starts no more programs than there are multiprocessors, because others take a kernel with such a loop
-//! ([`crate::persistent`]).
+//! ([`crate::persistent`]), or because the launcher says so. In the last case no block is resident beside another one, so
+//! rings may take all of the shared memory.
 
 /// The largest number of stages that are not requested: the first ones are code before the loop.
 const MOST: u32 = 8;
@@ -69,6 +70,15 @@ const MOST: u32 = 8;
 const ALTERNATING: u32 = 2;
 /// Warps that hide the latencies of one another's instructions: three for each part that issues.
 const WARPS: u32 = 12;
+
+/// What is known of the blocks on a multiprocessor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Residence {
+    /// No block starts after another one.
+    pub(super) is_filled_once: bool,
+    /// No block is resident beside another one.
+    pub(super) is_alone: bool,
+}
 
 /// The inputs to the decision about rings.
 pub(super) struct Rings {

@@ -1,4 +1,4 @@
-//! The number of iterations of a loop, as a function of the kernel's arguments.
+//! Numbers such as that of the iterations of a loop, as functions of the kernel's arguments.
 //!
 //! It is written in postfix order: `a3 63 + 64 /` is `(argument 3 + 63) / 64`. Integers do not wrap here, as those of
 //! the program might: such a loop has more iterations than anyone waits for.
@@ -33,7 +33,7 @@ enum Term {
 /// Sum, difference, product, quotient, minimum, maximum.
 const OPERATIONS: &str = "+-*/<>";
 
-/// The number of iterations of a loop.
+/// A number of iterations, or of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count(Vec<Term>);
 
@@ -45,6 +45,18 @@ impl Count {
             Some(terms) if terms.len() <= TERMS => Self(terms),
             _ => Self(vec![Term::Number(times(of.operation()) as i64)]),
         }
+    }
+
+    /// A number that follows from the kernel's integers.
+    pub(crate) fn of_number(value: Value<'_, '_>) -> Option<Self> {
+        let mut terms = Vec::new();
+        write(value, &mut terms)?;
+        (terms.len() <= TERMS).then_some(Self(terms))
+    }
+
+    /// A number that is known.
+    pub(crate) fn constant(number: i64) -> Self {
+        Self(vec![Term::Number(number)])
     }
 
     /// The arguments that it follows from.

@@ -31,9 +31,15 @@ pub(super) fn tensor_of<'c: 'a, 'a>(
             base: position(tile.base)?,
             shape: sums(|dim| &dim.extent)?,
             strides: sums(|dim| &dim.stride)?,
+            reach: dims.iter().map(|dim| reach(dim)).collect(),
         })
     };
     find().ok_or_else(|| "its tensor does not follow from the kernel's arguments".to_owned())
+}
+
+/// The elements that a program accesses along a dimension; zero if its loop moves along it.
+fn reach(dim: &Dim) -> i64 {
+    if dim.step == 0 { dim.size } else { 0 }
 }
 
 /// The position of an argument of a kernel.

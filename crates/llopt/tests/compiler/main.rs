@@ -29,5 +29,6 @@ mod scaled_products;
 mod shifted_sums;
 mod split_k;
 mod tensor_copies;
+mod tile_parts;
 mod warp_groups;
 mod whole_tiles;

@@ -233,7 +233,7 @@ pub struct Sizes {
 }
 
 /// Numbers that look random: a linear congruential generator.
-struct Numbers(u64);
+pub struct Numbers(pub u64);
 
 impl Numbers {
     fn below(&mut self, bound: usize) -> usize {
@@ -241,7 +241,7 @@ impl Numbers {
         (self.0 >> 33) as usize % bound
     }
 
-    fn sizes(&mut self, form: Form) -> Sizes {
+    pub fn sizes(&mut self, form: Form) -> Sizes {
         let (m, n, k) = (1 + self.below(140), 1 + self.below(70), self.below(50));
         let of_b = match form {
             Form::Rows => n,
@@ -301,15 +301,15 @@ fn descriptor(of: &ArgumentDescriptor, arguments: &[Argument]) -> Argument {
     Argument::DescriptorOf(of.base, tensor)
 }
 
-struct Compiled {
-    compilation: Compilation,
+pub struct Compiled {
+    pub compilation: Compilation,
     machine: Machine,
     target: Target,
     /// The blocks that share each program.
     blocks: u32,
 }
 
-fn compiled(source: &Source, change: impl FnOnce(&mut Options)) -> Result<Compiled> {
+pub fn compiled(source: &Source, change: impl FnOnce(&mut Options)) -> Result<Compiled> {
     let target = Target::parse("cuda:90")?;
     let mut options = Options::new(target);
     change(&mut options);
@@ -343,9 +343,10 @@ impl Compiled {
         Ok(())
     }
 
-    fn run(&self, programs: [u32; 3], mut given: Vec<Argument>) -> Result<Argument> {
-        let mut grid = [programs[0] * self.blocks, programs[1], programs[2]];
+    pub fn run(&self, programs: [u32; 3], mut given: Vec<Argument>) -> Result<Argument> {
         let metadata = &self.compilation.metadata;
+        let blocks = self.blocks * metadata.tile_parts;
+        let mut grid = [programs[0] * blocks, programs[1], programs[2]];
         let tensors = metadata.argument_tensors.iter();
         let added: Vec<Argument> = tensors.map(|tensor| descriptor(tensor, &given)).collect();
         given.extend(added);

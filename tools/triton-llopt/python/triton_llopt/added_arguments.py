@@ -18,6 +18,8 @@ from triton.backends.nvidia import driver as _nvidia
 from triton.runtime import _allocation
 from triton.runtime import driver as _driver
 
+from triton_llopt import descriptors
+
 # What the hardware requires of addresses and of strides in bytes, and the bound of the latter (CUDA driver API,
 # cuTensorMapEncodeTiled).
 _ALIGNMENT = 16
@@ -45,6 +47,12 @@ class Tensor:
             and all(0 < extent < 1 << 31 for extent in self.shape)
             and all(0 < stride < _STRIDES and stride % _ALIGNMENT == 0 for stride in strides)
         )
+
+    def is_read_once(self, programs):
+        """Whether a launch of so many programs reads each element at most once: no two programs have the same tile."""
+        reach = self.about["reach"]
+        tiles = (-(-extent // own) for extent, own in zip(self.shape, reach) if own)
+        return 0 in reach and programs <= math.prod(tiles)
 
     def or_any(self):
         """It, or a tensor that a descriptor can describe."""
@@ -140,11 +148,11 @@ class ArgumentTensors:
         ]
 
 
-def _encoded(tensor):
-    """The descriptor of a tensor, as Triton's launcher takes it."""
+def _encoded(tensor, programs):
+    """The descriptor of a tensor for a launch of so many programs, as Triton's launcher takes it."""
     tensor = tensor.or_any()
     about = tensor.about
-    return _driver.active.utils.fill_tma_descriptor(
+    made = _driver.active.utils.fill_tma_descriptor(
         tensor.address,
         about["swizzle"],
         about["elem_size"],
@@ -154,6 +162,9 @@ def _encoded(tensor):
         tensor.strides,
         0,
     )
+    if tensor.is_read_once(programs):
+        descriptors.ask_for_longer_lines(made, tensor)
+    return made
 
 
 class _Source:
@@ -208,13 +219,16 @@ def _with_descriptors(launch, tensors):
     kept = {}
 
     def launch_with_descriptors(*arguments):
-        key = tensors.key(arguments[before:])
-        descriptors = kept.get(key)
-        if descriptors is None:
+        x, y, z, *_ = arguments
+        programs = x * y * z
+        values = tensors.key(arguments[before:])
+        key = (programs, *values)
+        encoded = kept.get(key)
+        if encoded is None:
             if len(kept) >= _KEPT:
                 kept.clear()
-            descriptors = kept[key] = [_encoded(tensor) for tensor in tensors.of(key)]
-        return launch(*arguments, *descriptors)
+            encoded = kept[key] = [_encoded(tensor, programs) for tensor in tensors.of(values)]
+        return launch(*arguments, *encoded)
 
     return launch_with_descriptors
 

@@ -55,5 +55,6 @@ def launcher(kernel, settings, configuration):
     """The launcher that chooses, if there is a choice; otherwise the kernel's own."""
     if not getattr(kernel.metadata, PROPOSAL, False):
         return kernel._run
-    several = replace(configuration.launched(), persistent=True, split_k=1, chooses_copies=False)
+    launched = configuration.launched()
+    several = replace(launched, persistent=True, split_k=1, tile_parts=1, chooses_copies=False)
     return Choice(kernel, lambda kernel: variants.compiled(kernel, settings, several))

@@ -32,7 +32,7 @@ from triton.backends.compiler import Language
 from triton.backends.nvidia import compiler as _nvidia
 from triton.runtime import jit as _jit
 
-from triton_llopt import _llopt, added_arguments, persistent, splitting, variants
+from triton_llopt import _llopt, added_arguments, persistent, splitting, tile_parts, variants
 from triton_llopt.errors import FallbackWarning, LloptError, UnsupportedError
 
 # The information for launchers that only the compiler of the code has. Everything else in
@@ -145,7 +145,13 @@ class _Stages:
             options = ("num_warps", "num_stages", "num_ctas", "maxnreg")
             keywords = {name: getattr(self.options, name, None) for name in options}
             # Zero is none, with what a launch needs to choose.
-            keywords["split_k"] = 0 if self.configuration.chooses else self.configuration.split_k
+            keywords["split_k"] = self.configuration.split_k
+            if self.configuration.chooses:
+                keywords["split_k"] = 0
+            parts = self.configuration.tile_parts
+            keywords["tile_parts"] = 1 if parts == "auto" else parts
+            keywords["tile_rows"] = self.configuration.tile_rows
+            keywords["single_row"] = self.configuration.single_row
             # Zero leaves them to the model.
             if self.configuration.chooses_warps:
                 keywords["num_warps"] = 0
@@ -191,6 +197,7 @@ class _Stages:
             metadata["tensordesc_meta"] = found["tensordesc_meta"]
             metadata["argument_tensors"] = found.get("argument_tensors", [])
             metadata["program_extents"] = found.get("program_extents", False)
+            metadata[tile_parts.PARTS] = found.get(tile_parts.PARTS, 1)
             metadata[persistent.PROPOSAL] = found.get(persistent.PROPOSAL, False)
             metadata["dependent_launch"] = found["launch_pdl"]
         if found.get(splitting.PROPOSAL):
@@ -308,7 +315,7 @@ def install(wanted):
         raise ImportError(f"triton_llopt needs Triton 3.6, not {triton.__version__}")
     if not _undo:
         _undo.extend([_wrap(_nvidia.CUDABackend), _wrap(_amd.HIPBackend), _wrap_key(), _wrap_launched()])
-        _undo.append(variants.wrap((splitting.launcher, persistent.launcher), _changed, _current))
+        _undo.append(variants.wrap((tile_parts.launcher, splitting.launcher, persistent.launcher), _changed, _current))
         _undo.append(added_arguments.install(_kernels_make_descriptors))
     configuration = wanted
 

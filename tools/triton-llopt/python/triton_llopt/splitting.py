@@ -1,16 +1,19 @@
-"""The number of blocks that share a loop, chosen when a kernel is launched.
+"""The form of a kernel with a product, chosen when it is launched.
 
-How many programs there are is known only then. With ``enable("ttir")`` (``split_k="auto"``) a kernel is compiled without
-sharing, and its metadata keep the figures of the compiler's model (``split_proposal``), in Triton's cache on disk as
-well. When Triton has loaded such a kernel, its launcher is replaced by a :class:`Choice`: it asks the model with the
-grid and the kernel's integers, compiles the kernel for that number of blocks, as ``split_k=2`` would, when it is first
-chosen, and launches it. Kernels without figures, Triton's own among them, keep their launchers.
+How many programs there are, and how many rows, is known only then. With ``enable("ttir")`` (``split_k="auto"``,
+``tile_parts="auto"``) a kernel is compiled as it is, and its metadata keep the figures of the compiler's model
+(``split_proposal``), in Triton's cache on disk as well. When Triton has loaded such a kernel, its launcher is replaced by
+a :class:`Choice`: it asks the model with the grid and the kernel's integers for a :class:`Form`, compiles the kernel in
+that form, as ``split_k=2`` would, when it is first chosen, and launches it. Kernels without figures, Triton's own among
+them, keep their launchers.
 
 The same choice is made between tensor copies and loads, for kernels with both: the copy unit takes long to fill the
 rows of a tile that are outside of a matrix with fewer rows.
 """
 
+import ctypes
 from dataclasses import replace
+from typing import NamedTuple
 
 from triton.runtime import driver
 
@@ -61,15 +64,50 @@ def _clusters(kernel):
     return found
 
 
-class Choice:
-    """A launcher that chooses how many blocks share each program of a kernel, if it ``shares`` them, and whether tiles
-    are loaded by tensor copies, if the kernel has such."""
+# The attribute of a device with the bytes of its second-level cache (CUDA driver API, ``CUdevice_attribute``).
+_CACHE = 38
 
-    def __init__(self, kernel, proposal, compile, shares=True):
+
+class Form(NamedTuple):
+    """A kernel for some launches."""
+
+    # Blocks that share the iterations of a program, and blocks that each compute a part of its tile.
+    blocks: int = 1
+    parts: int = 1
+    # Rows of the tile that are computed; zero for all.
+    rows: int = 0
+    # Whether there is one row of tiles, in no more blocks than there are multiprocessors.
+    single_row: bool = False
+    # Whether tiles are loaded by tensor copies, if the kernel has such.
+    copies: bool = True
+
+
+def _memory():
+    """Bytes that the memory of the current device delivers in a cycle of its multiprocessors, and those of the cache that
+    these share; zeros if they are not known."""
+    device = driver.active.get_current_device()
+    properties = driver.active.utils.get_device_properties(device)
+    names = ("mem_clock_rate", "mem_bus_width", "sm_clock_rate")
+    clock, width, cycles = (properties.get(name) or 0 for name in names)
+    cache = ctypes.c_int()
+    try:
+        unknown = ctypes.CDLL("libcuda.so.1").cuDeviceGetAttribute(ctypes.byref(cache), _CACHE, device)
+    except OSError:
+        unknown = True
+    if unknown or not cycles:
+        return 0.0, 0
+    # Two transfers in a cycle of memory.
+    return clock * 2 * width / 8 / cycles, cache.value
+
+
+class Choice:
+    """A launcher that chooses the form of a kernel: how many blocks share each program, if the kernel ``shares`` them,
+    what they compute of its tile, if it ``divides`` that, and whether tiles are loaded by tensor copies."""
+
+    def __init__(self, kernel, proposal, compile, shares=True, divides=True):
         self.kernel = kernel
-        self.shares = shares
         self.launcher = kernel._run
-        self.proposal = _llopt.Proposal(proposal)
+        self.proposal = _llopt.Proposal(proposal, shares, divides)
         self.compile = compile
         has_objects = bool(getattr(kernel.metadata, "tensordesc_meta", None))
         places = list(_positions(kernel.src.signature.values(), has_objects))
@@ -77,10 +115,10 @@ class Choice:
         tensors = getattr(kernel.metadata, "argument_tensors", None)
         self.tensors = ArgumentTensors(kernel.src.signature.values(), tensors) if tensors else None
         self.read = _reader(self.places) if None not in self.places else None
-        self.clusters = None
-        # By the number of programs and the kernel's integers, and by the number of blocks and the use of copies.
+        self.clusters = self.memory = None
+        # By the number of programs and the kernel's integers, and by the form.
         self.chosen = {}
-        self.variants = {(1, True): None}
+        self.variants = {Form(): None}
 
     def __call__(self, x, y, z, stream, function, packed, *rest):
         # After metadata and two hooks, the kernel's arguments.
@@ -90,7 +128,7 @@ class Choice:
         return variant.run(x, y, z, stream, variant.function, variant.packed_metadata, *rest)
 
     def variant(self, programs, arguments):
-        """The kernel for a launch; ``None`` for the one that shares nothing."""
+        """The kernel for a launch; ``None`` for the one that is there."""
         values = self.read(arguments)
         extents = self.tensors.read_numbers(arguments) if self.tensors else ()
         key = (programs, *values, *extents)
@@ -98,34 +136,40 @@ class Choice:
             return self.chosen[key]
         except KeyError:
             pass
-        if self.clusters is None:
-            self.clusters = _clusters(self.kernel)
-        blocks = self.proposal.blocks(programs, self.clusters, list(values)) if self.shares else 1
-        copies = self.tensors is None or self.proposal.copies_keep_up(self.tensors.rows_outside(extents))
-        if (blocks, copies) not in self.variants:
+        form = self.form(programs, list(values), extents)
+        if form not in self.variants:
             if variants.is_recorded():
                 return None
-            self.variants[blocks, copies] = self.compiled(blocks, copies)
-        self.chosen[key] = self.variants[blocks, copies]
+            self.variants[form] = self.compiled(form)
+        self.chosen[key] = self.variants[form]
         return self.chosen[key]
 
-    def compiled(self, blocks, copies):
-        """The kernel for so many blocks, with or without copies, loaded; ``None`` if it cannot be had."""
-        otherwise = f"{blocks} blocks do not share the loop of kernel '{self.kernel.name}'"
-        return variants.loaded(lambda: self.compile(self.kernel, blocks, copies), otherwise)
+    def form(self, programs, values, extents):
+        """The form for a launch of so many programs with these integers, and tensors with these extents."""
+        if self.clusters is None:
+            self.clusters, self.memory = _clusters(self.kernel), _memory()
+        form = Form(*self.proposal.form(programs, self.clusters, self.memory, values))
+        if form.rows == 0 and self.tensors is not None:
+            return form._replace(copies=self.proposal.copies_keep_up(self.tensors.rows_outside(extents)))
+        return form
+
+    def compiled(self, form):
+        """The kernel in a form, loaded; ``None`` if it cannot be had."""
+        otherwise = f"kernel '{self.kernel.name}' is launched as it is, not as {form}"
+        return variants.loaded(lambda: self.compile(self.kernel, form), otherwise)
 
 
 def _compiler(settings, configuration):
-    """The function that compiles a kernel for a number of blocks, with or without tensor copies, and otherwise with
-    this configuration."""
+    """The function that compiles a kernel in a form, and otherwise with this configuration."""
     launched = configuration.launched()
 
-    def compile(kernel, blocks, copies):
-        of_copies = launched.tensor_copies if copies else "off"
+    def compile(kernel, form):
+        of_copies = launched.tensor_copies if form.copies else "off"
         # Its own launches have no choice.
-        again = launched.chooses_copies and blocks > 1
-        form = replace(launched, split_k=blocks, tensor_copies=of_copies, chooses_copies=again)
-        return variants.compiled(kernel, settings, form)
+        again = launched.chooses_copies and form.blocks > 1
+        fields = {"split_k": form.blocks, "tensor_copies": of_copies, "chooses_copies": again}
+        fields |= {"tile_parts": form.parts, "tile_rows": form.rows, "single_row": form.single_row}
+        return variants.compiled(kernel, settings, replace(launched, **fields))
 
     return compile
 
@@ -133,9 +177,9 @@ def _compiler(settings, configuration):
 def launcher(kernel, settings, configuration):
     """The launcher that chooses, if there is a choice; otherwise the kernel's own."""
     proposal = getattr(kernel.metadata, PROPOSAL, None)
-    shares = configuration.split_k == "auto"
-    if not proposal or not shares and not getattr(kernel.metadata, "argument_tensors", None):
+    shares, divides = (of == "auto" for of in (configuration.split_k, configuration.tile_parts))
+    if not proposal or not (shares or divides or getattr(kernel.metadata, "argument_tensors", None)):
         return kernel._run
-    choice = Choice(kernel, proposal, _compiler(settings, configuration), shares)
+    choice = Choice(kernel, proposal, _compiler(settings, configuration), shares, divides)
     # A number of iterations that follows from a descriptor is not known here.
     return kernel._run if None in choice.places else choice

@@ -28,6 +28,12 @@ class Configuration:
     chooses_warps: bool = False
     # Blocks of a cluster that share the iterations of a loop of products; "auto" if each launch chooses.
     split_k: int | str = 1
+    # Blocks of which each computes a part of a program's tile, "auto" if each launch chooses, and rows of tiles that are
+    # computed (0: all).
+    tile_parts: int | str = 1
+    tile_rows: int = 0
+    # Whether launches have one row of tiles, in no more blocks than there are multiprocessors.
+    single_row: bool = False
     # Whether llopt chooses the number of stages of loops in kernels from TTIR, whatever the launch asks for.
     chooses_stages: bool = False
     # Who makes the descriptors with which loads of tiles through pointers become tensor copies; "auto" is the launcher
@@ -45,7 +51,8 @@ class Configuration:
     @property
     def chooses(self):
         """Whether launches choose between forms of a kernel."""
-        return self.split_k == "auto" or self.split_k == 1 and self.chooses_copies
+        by_copies_or_tiles = self.chooses_copies or self.tile_parts == "auto"
+        return self.split_k == "auto" or self.split_k == 1 and by_copies_or_tiles
 
     def launched(self):
         """The same for a kernel that Triton launches."""
@@ -64,6 +71,7 @@ def enable(
     persistent=None,
     dependent_launch=None,
     split_k=None,
+    tile_parts=None,
     **keywords,
 ):
     """Compile every kernel of this process with llopt.
@@ -83,6 +91,10 @@ def enable(
     without a tile. What a launch chooses for the first time is compiled then. This is ``split_k="auto"``, the default;
     ``split_k=1`` shares nothing, and 2, 4 or 8 are for all launches, and need a GPU with clusters. Kernels of which it
     is not possible stay as they are.
+
+    Where one row of tiles covers the rows of a product, launches also choose how many blocks each compute a part of the
+    columns of a tile, compute only as many rows of it as the matrix has, and let the cache drop first what is read once. This
+    is ``tile_parts="auto"``, the default with ``split_k="auto"``; with 1 tiles are computed as they are, and 2, 4 or 8 parts are for all launches.
 
     From TTIR, loads of tiles through pointers become tensor copies where the GPU has them and where both are provably
     equal. ``tensor_copies`` says who makes the descriptors: ``"launcher"``, or ``"kernel"``, in scratch memory. By
@@ -120,6 +132,8 @@ def enable(
         raise ValueError(f"num_stages is 'auto' or None, not {num_stages!r}")
     if split_k is None:
         split_k = "auto" if chosen == "ttir" else 1
+    if tile_parts is None:
+        tile_parts = "auto" if split_k == "auto" else 1
     if tensor_copies is None:
         tensor_copies = "auto" if chosen == "ttir" else "off"
     if persistent is None:
@@ -130,6 +144,10 @@ def enable(
         raise ValueError(f"split_k is {', '.join(map(str, SPLITS))}, not '{split_k}'")
     if split_k != 1 and chosen != "ttir":
         raise ValueError("split_k needs the source 'ttir': layouts are for the blocks that there are")
+    if tile_parts not in SPLITS:
+        raise ValueError(f"tile_parts is {', '.join(map(str, SPLITS))}, not '{tile_parts}'")
+    if tile_parts != 1 and chosen != "ttir":
+        raise ValueError("tile_parts needs the source 'ttir': layouts are of whole tiles")
     if tensor_copies not in TENSOR_COPIES:
         raise ValueError(f"tensor_copies is one of {', '.join(TENSOR_COPIES)}, not '{tensor_copies}'")
     if persistent not in PERSISTENT:
@@ -150,6 +168,7 @@ def enable(
             persistent=persistent,
             dependent_launch=dependent_launch,
             split_k=split_k,
+            tile_parts=tile_parts,
             isolated=isolated,
         )
     )
@@ -209,7 +228,8 @@ def obey_environment():
     ``TRITON_LLOPT_ISOLATED=1`` in separate processes, ``TRITON_LLOPT_NUM_WARPS=auto`` with the number of warps chosen,
     ``TRITON_LLOPT_NUM_STAGES=auto`` with the number of stages chosen, ``TRITON_LLOPT_TENSOR_COPIES=off`` (or
     ``launcher``, ``kernel``) without tensor copies for loads of tiles, ``TRITON_LLOPT_SPLIT_K=1`` (or 2, 4, 8) with
-    that number of blocks for each loop, ``TRITON_LLOPT_PERSISTENT=0`` (or 1) with one program for each block (or several),
+    that number of blocks for each loop, ``TRITON_LLOPT_TILE_PARTS=1`` (or 2, 4, 8) with that number of blocks for each tile,
+    ``TRITON_LLOPT_PERSISTENT=0`` (or 1) with one program for each block (or several),
     ``TRITON_LLOPT_DEPENDENT_LAUNCH=0`` (or 1) without (or with) launches that begin while the ones before them end.
     """
     source = os.environ.get("TRITON_LLOPT", "")
@@ -222,7 +242,7 @@ def obey_environment():
     if routing.configuration is None:
         asked = lambda name: os.environ.get(f"TRITON_LLOPT_{name}", "0") not in ("", "0")  # noqa: E731
         given = lambda name: os.environ.get(f"TRITON_LLOPT_{name}") or None  # noqa: E731
-        split_k = given("SPLIT_K")
+        number = lambda name: int(given(name)) if (given(name) or "").isdecimal() else given(name)  # noqa: E731
         programs = {None: None, "auto": "auto", "0": False}
         enable(
             source,
@@ -231,7 +251,8 @@ def obey_environment():
             num_warps=given("NUM_WARPS"),
             num_stages=given("NUM_STAGES"),
             tensor_copies=given("TENSOR_COPIES"),
-            split_k=int(split_k) if split_k and split_k.isdecimal() else split_k,
+            split_k=number("SPLIT_K"),
+            tile_parts=number("TILE_PARTS"),
             persistent=programs.get(given("PERSISTENT"), True),
             dependent_launch=asked("DEPENDENT_LAUNCH") if given("DEPENDENT_LAUNCH") else None,
         )

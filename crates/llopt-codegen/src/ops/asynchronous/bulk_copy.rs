@@ -18,8 +18,9 @@ use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::llvm::emitter::V;
 use crate::ops::asynchronous::transaction_barrier;
+use crate::ops::memory::global::{cache, eviction};
 use crate::ops::memory::{local, scratch};
-use crate::targets::hooks::{BoxCopy, Descriptor};
+use crate::targets::hooks::{BoxCopy, Caching, Descriptor};
 use crate::values::threads;
 use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
 
@@ -128,6 +129,11 @@ pub(crate) fn load(
     let barrier = transaction_barrier::address(lowering, operation, op.barrier())?;
     let boxes = boxes(lowering, operation, op.result())?;
     let condition = lowering.scalar(op.pred());
+    let caching = Caching {
+        cache: cache(op.cache()),
+        eviction: eviction(op.evict()),
+        volatile: false,
+    };
     for_each_box(
         lowering,
         operation,
@@ -135,7 +141,27 @@ pub(crate) fn load(
         op.desc(),
         &op.coord(),
         Some(condition),
-        |copy| bulk.copy_in(lowering.e, copy, barrier),
+        |copy| bulk.copy_in(lowering.e, copy, barrier, caching),
+    )
+}
+
+/// `ttng.async_tma_prefetch`.
+pub(crate) fn prefetch(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttng::AsyncTMAPrefetchOp<'_, '_>,
+) -> Lowered {
+    let operation = op.operation();
+    let bulk = transaction_barrier::bulk_hooks(lowering, operation, Feature::BulkTensorCopy)?;
+    let boxes = boxes(lowering, operation, op.buffer())?;
+    let condition = lowering.scalar(op.pred());
+    for_each_box(
+        lowering,
+        operation,
+        &boxes,
+        op.desc(),
+        &op.coord(),
+        Some(condition),
+        |copy| bulk.prefetch(lowering.e, copy),
     )
 }
 

@@ -8,7 +8,7 @@ use inkwell::values::{BasicValue, InstructionValue};
 use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
-use crate::targets::hooks::{Access, AccessCounts, BufferAccess, Cache, Caching, Words};
+use crate::targets::hooks::{Access, AccessCounts, BufferAccess, Cache, Caching, Eviction, Words};
 
 /// Loads `access.words`.
 pub fn load<'ctx>(
@@ -29,7 +29,7 @@ pub fn load<'ctx>(
             let nontemporal = matches!(
                 access.caching.cache,
                 Cache::Global | Cache::Streaming | Cache::Volatile
-            );
+            ) || is_read_once(access.caching);
             hint(
                 e,
                 instruction,
@@ -83,6 +83,11 @@ pub fn store<'ctx>(e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]) 
     write();
     e.branch(after);
     e.enter(after);
+}
+
+/// Whether loaded data should leave the caches first, which is what these call nontemporal.
+fn is_read_once(caching: Caching) -> bool {
+    caching.cache == Cache::Default && caching.eviction == Eviction::First
 }
 
 /// LLVM has two hints about caches: volatile and nontemporal.
@@ -196,6 +201,7 @@ pub(super) fn cache_bits(target: Target, caching: Caching, is_load: bool) -> i64
         return 0;
     }
     match caching.cache {
+        Cache::Default if is_load && is_read_once(caching) => NT,
         Cache::Global if is_load => SC0 | NT,
         Cache::Streaming => SC0 | NT,
         Cache::Volatile | Cache::WriteThrough => SC0 | SC1,

@@ -4,6 +4,7 @@
 
 use inkwell::values::FunctionValue;
 
+use super::Caching;
 use crate::llvm::emitter::{Emitter, V};
 
 /// A copy of one box of a tensor between global and shared memory, by the bulk copy unit.
@@ -76,7 +77,16 @@ pub trait BulkHooks {
     fn fence(&self, e: &Emitter<'_>, cluster: bool);
 
     /// Starts a copy into shared memory, whose bytes `barrier` counts.
-    fn copy_in<'ctx>(&self, e: &Emitter<'ctx>, copy: &BoxCopy<'ctx>, barrier: V<'ctx>);
+    fn copy_in<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        copy: &BoxCopy<'ctx>,
+        barrier: V<'ctx>,
+        caching: Caching,
+    );
+
+    /// Brings what a copy into shared memory would read into the second-level cache.
+    fn prefetch<'ctx>(&self, e: &Emitter<'ctx>, copy: &BoxCopy<'ctx>);
 
     /// Starts a copy from shared memory, which is combined with the old contents by an operation of this name in the
     /// IR.

@@ -10,9 +10,10 @@ use inkwell::types::AnyType;
 use inkwell::values::{FunctionValue, InstructionOpcode};
 
 use super::Nvptx;
+use super::memory::cache_policy;
 use super::shared::warp_barrier;
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
-use crate::targets::hooks::{BoxCopy, BulkHooks, Descriptor};
+use crate::targets::hooks::{BoxCopy, BulkHooks, Caching, Descriptor};
 
 /// Bytes of a descriptor object.
 const DESCRIPTOR_BYTES: u32 = 128;
@@ -100,16 +101,42 @@ impl BulkHooks for Nvptx {
         assembly(e, &text, &[], &[]);
     }
 
-    fn copy_in<'ctx>(&self, e: &Emitter<'ctx>, copy: &BoxCopy<'ctx>, barrier: V<'ctx>) {
+    fn copy_in<'ctx>(
+        &self,
+        e: &Emitter<'ctx>,
+        copy: &BoxCopy<'ctx>,
+        barrier: V<'ctx>,
+        caching: Caching,
+    ) {
         let rank = copy.coordinates.len();
         let (at, classes) = coordinates(4, rank);
+        let policy = cache_policy(e, self.target, caching);
+        let (hint, operand) = match policy {
+            Some(_) => (".L2::cache_hint", format!(", ${}", 4 + rank)),
+            None => ("", String::new()),
+        };
         let text = format!(
             "@$0 cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile\
-             .mbarrier::complete_tx::bytes [$1], [$2, {at}], [$3];"
+             .mbarrier::complete_tx::bytes{hint} [$1], [$2, {at}], [$3]{operand};"
         );
         let mut constraints = vec!["b", "r", "l", "r"];
         constraints.extend(classes);
         let mut arguments = vec![copy.acts, copy.shared, copy.descriptor, barrier];
+        arguments.extend(&copy.coordinates);
+        if let Some(policy) = policy {
+            constraints.push("l");
+            arguments.push(policy);
+        }
+        assembly(e, &text, &constraints, &arguments);
+    }
+
+    fn prefetch<'ctx>(&self, e: &Emitter<'ctx>, copy: &BoxCopy<'ctx>) {
+        let rank = copy.coordinates.len();
+        let (at, classes) = coordinates(2, rank);
+        let text = format!("@$0 cp.async.bulk.prefetch.tensor.{rank}d.L2.global.tile [$1, {at}];");
+        let mut constraints = vec!["b", "l"];
+        constraints.extend(classes);
+        let mut arguments = vec![copy.acts, copy.descriptor];
         arguments.extend(&copy.coordinates);
         assembly(e, &text, &constraints, &arguments);
     }

@@ -204,7 +204,11 @@ fn list(first: u32, count: u32) -> String {
 }
 
 /// The L2 policy that goes with an eviction hint.
-fn cache_policy<'ctx>(e: &Emitter<'ctx>, target: Target, caching: Caching) -> Option<V<'ctx>> {
+pub(super) fn cache_policy<'ctx>(
+    e: &Emitter<'ctx>,
+    target: Target,
+    caching: Caching,
+) -> Option<V<'ctx>> {
     if caching.volatile {
         return None;
     }

@@ -145,7 +145,8 @@ pub fn store_matrix<'ctx>(
     true
 }
 
-/// `cp.async` of 4, 8 or 16 bytes; the widest bypasses the first-level cache.
+/// `cp.async` of 4, 8 or 16 bytes; the widest bypasses the first-level cache. It has no policy for the second-level cache:
+/// what NVIDIA's assembler (12.8) makes of one for sm_90 is an illegal instruction on an H100.
 pub fn async_copy<'ctx>(e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
     let cache = match copy.bytes {
         4 | 8 => "ca",

@@ -27,6 +27,8 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
             let pending = u32::try_from(pending).map_err(|_| unknown(i))?;
             push(t, Async::BulkWait(pending));
         }
+        // Caches have no contents of their own.
+        ["cp", "async", "bulk", "prefetch", ..] => {}
         ["cp", "async", "bulk", "tensor", ref form @ ..] => box_copy(t, i, form, false)?,
         ["cp", "reduce", "async", "bulk", "tensor", ref form @ ..] => box_copy(t, i, form, true)?,
         ["cp", "async", "bulk", to, from, ref rest @ ..] => byte_copy(t, i, to, from, rest)?,
@@ -98,7 +100,11 @@ fn box_copy(
         .ok_or_else(|| unknown(i))?;
     // Tiles are the default load mode.
     let form: Vec<&str> = form.iter().copied().filter(|m| *m != "tile").collect();
-    let (map, shared, direction) = match (&form[..], &i.operands[..]) {
+    // The policy of a cache changes no contents.
+    let hints = i.opcode.iter().filter(|m| *m == "L2::cache_hint").count();
+    let operands = i.operands.len().checked_sub(hints);
+    let operands = operands.and_then(|count| i.operands.get(..count));
+    let (map, shared, direction) = match (&form[..], operands.ok_or_else(|| unknown(i))?) {
         (
             [
                 "shared::cluster" | "shared::cta",

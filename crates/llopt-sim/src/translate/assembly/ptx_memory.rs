@@ -402,6 +402,9 @@ fn copy(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> Deco
             if !matches!(size, 4 | 8 | 16) {
                 return Err(unknown(i));
             }
+            // The policy of a cache comes last.
+            let has_policy = modifiers.contains(&"L2::cache_hint");
+            let more = &more[..more.len().saturating_sub(usize::from(has_policy))];
             let valid = match more {
                 [valid, ..] => Some(t.read(valid, 32)?),
                 [] => None,
