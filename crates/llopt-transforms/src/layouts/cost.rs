@@ -16,7 +16,6 @@
 //! longest, and arithmetic beside it costs hardly more than its issue.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::tt::AddPtrOp;
@@ -53,8 +52,18 @@ const CONVERSION: f32 = 4.0;
 /// their bits; `None` where there are no copies.
 type Rings = FxHashMap<(MapId, MapId, usize, u32), Option<f32>>;
 
-/// The ends of conversions, by layout and bits of an element; none of those between which nothing is converted.
-type Outlines = FxHashMap<(MapId, u32), Option<Rc<Outline>>>;
+/// The number of an end of conversions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct OutlineId(u32);
+
+/// The ends of conversions, and bounds of what conversions between them cost.
+#[derive(Default)]
+struct Outlines {
+    outlines: Vec<Outline>,
+    /// By layout and bits of an element; none of those between which nothing is converted.
+    numbers: FxHashMap<(MapId, u32), Option<OutlineId>>,
+    bounds: FxHashMap<(OutlineId, OutlineId), f32>,
+}
 
 /// The costs of a target.
 pub(super) struct Costs {
@@ -68,7 +77,6 @@ pub(super) struct Costs {
     /// these are accesses.
     conversions: RefCell<FxHashMap<(MapId, MapId, u32, u32), f32>>,
     pub(super) rings: RefCell<Rings>,
-    /// By map and the bits of an element.
     outlines: RefCell<Outlines>,
     /// The results of sums of offsets that are computed anyway ([`offset_sums`]).
     repeated_sums: FxHashSet<usize>,
@@ -184,20 +192,29 @@ impl Costs {
     }
 
     /// The layout as an end of conversions ([`Costs::least`]).
-    pub(super) fn outline(&self, catalog: &Catalog, map: MapId, bits: u32) -> Option<Rc<Outline>> {
-        let mut known = self.outlines.borrow_mut();
-        let outline = known.entry((map, bits)).or_insert_with(|| {
-            Outline::new(&catalog.linear(map), bits, self.machine()).map(Rc::new)
-        });
-        outline.clone()
+    pub(super) fn outline(&self, catalog: &Catalog, map: MapId, bits: u32) -> Option<OutlineId> {
+        let Outlines {
+            outlines, numbers, ..
+        } = &mut *self.outlines.borrow_mut();
+        *numbers.entry((map, bits)).or_insert_with(|| {
+            let outline = Outline::new(&catalog.linear(map), bits, self.machine())?;
+            outlines.push(outline);
+            Some(OutlineId(outlines.len() as u32 - 1))
+        })
     }
 
-    /// What [`Costs::conversion`] is not below.
-    pub(super) fn least(&self, from: &Outline, to: &Outline) -> f32 {
-        match from.least(to, self.machine(), self.hides_waits) {
-            0.0 => 0.0,
-            least => least + self.of_each_conversion(),
-        }
+    /// What [`Costs::conversion`] is not below. Most edges of a program ask for the same few pairs.
+    pub(super) fn least(&self, from: OutlineId, to: OutlineId) -> f32 {
+        let Outlines {
+            outlines, bounds, ..
+        } = &mut *self.outlines.borrow_mut();
+        *bounds.entry((from, to)).or_insert_with(|| {
+            let [from, to] = [from, to].map(|OutlineId(number)| &outlines[number as usize]);
+            match from.least(to, self.machine(), self.hides_waits) {
+                0.0 => 0.0,
+                least => least + self.of_each_conversion(),
+            }
+        })
     }
 
     /// The cost of storing a tensor from registers to a buffer in shared memory, which other warps may then read;

@@ -8,7 +8,6 @@ use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{ElementwiseInlineAsmOp, ScanOp};
 use llopt_dialects::ttg::LocalLoadOp;
-use llopt_layout::plan::Outline;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use llopt_plan::global_access::Groups;
@@ -20,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::buffer;
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::Combining;
-use super::cost::{Costs, registers, times};
+use super::cost::{Costs, OutlineId, registers, times};
 use super::facts::Facts;
 use super::graph::{Factor, Graph, Node, NodeKind, Use};
 use super::grid::Grid;
@@ -41,6 +40,23 @@ const BESIDE: u32 = 40;
 /// The cost of giving registers other names where a buffer could get another name instead: nothing, but of equal choices
 /// the buffer is better, as its name needs no other layout of the registers that are stored.
 const RENAMED: f32 = 1.0 / 64.0;
+
+/// An end of a use, of which each pair of labels asks.
+struct End {
+    layout: LayoutId,
+    map: Option<MapId>,
+    in_memory: bool,
+    outline: Option<OutlineId>,
+    /// What it costs to compute the value in this layout.
+    anew: OnceCell<Option<Cost>>,
+}
+
+impl End {
+    /// Whether the other end has every element in the same place.
+    fn is_same_as(&self, other: &End) -> bool {
+        self.layout == other.layout || self.map.is_some() && self.map == other.map
+    }
+}
 
 /// The search for the layouts of a module.
 pub(super) struct Engine<'g, 'c, 'a> {
@@ -166,34 +182,41 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .collect();
             let is_ahead = from.operation().is_some_and(|load| self.is_ahead(load));
             let bits = RankedTensor::of(used.value.r#type()).map_or(32, element_bits);
-            let ends = |layouts: &[Option<LayoutId>]| -> Vec<Option<Rc<Outline>>> {
-                let outline = |layout: &Option<LayoutId>| {
-                    let layout = layout.filter(|layout| !self.catalog.is_in_memory(*layout))?;
-                    self.costs
-                        .outline(self.catalog, self.catalog.map(layout)?, bits)
+            let ends = |layouts: &[Option<LayoutId>]| -> Vec<Option<End>> {
+                let end = |&layout: &Option<LayoutId>| {
+                    let layout = layout?;
+                    let map = self.catalog.map(layout);
+                    let in_memory = self.catalog.is_in_memory(layout);
+                    let held = map.filter(|_| !in_memory);
+                    Some(End {
+                        layout,
+                        map,
+                        in_memory,
+                        outline: held.and_then(|map| self.costs.outline(self.catalog, map, bits)),
+                        anew: OnceCell::new(),
+                    })
                 };
-                layouts.iter().map(outline).collect()
+                layouts.iter().map(end).collect()
             };
             let (of_given, of_wanted) = (ends(&given), ends(&wanted));
-            let least = {
-                let (given, wanted) = (given.clone(), wanted.clone());
-                move |from: usize, to: usize| {
-                    let (Some(source), Some(target)) = (given[from], wanted[to]) else {
-                        return IMPOSSIBLE;
-                    };
-                    let least = match (&of_given[from], &of_wanted[to]) {
-                        // A ring has prices of its own.
-                        _ if is_ahead => 0.0,
-                        _ if self.catalog.are_equal(source, target) => 0.0,
-                        (Some(from), Some(to)) => self.costs.least(from, to),
-                        _ => 0.0,
-                    };
-                    let moved = times(least, used.frequency);
-                    match may_compute {
-                        true => self.or_computed(used, moved, target),
-                        false => moved,
-                    }
+            let least = move |from: usize, to: usize| {
+                let (Some(source), Some(target)) = (&of_given[from], &of_wanted[to]) else {
+                    return IMPOSSIBLE;
+                };
+                let least = match (source.outline, target.outline) {
+                    // A ring has prices of its own.
+                    _ if is_ahead => 0.0,
+                    _ if source.is_same_as(target) => 0.0,
+                    (Some(from), Some(to)) => self.costs.least(from, to),
+                    _ => 0.0,
+                };
+                let moved = times(least, used.frequency);
+                if !may_compute || moved == 0 || target.in_memory {
+                    return moved;
                 }
+                let anew = || self.computed_anew(used.value, target.layout);
+                let anew = *target.anew.get_or_init(anew);
+                anew.map_or(moved, |anew| anew.min(moved))
             };
             problem.add_edge_above(producer, consumer, least, move |from, to| {
                 match (given[from], wanted[to]) {

@@ -51,6 +51,11 @@ struct Link<'p, 'f> {
 }
 
 impl Link<'_, '_> {
+    /// What the pairs of a label of the smaller node cost, by the labels of the larger one.
+    fn row(&self, row: usize) -> &[i64] {
+        &self.table[row * self.columns..][..self.columns]
+    }
+
     fn at(&self, row: usize, column: usize) -> i64 {
         self.table[row * self.columns + column]
     }
@@ -225,42 +230,71 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             link.moved[from][label] -= cost.div_euclid(shares);
         }
         // All that pairs cost then goes on to the other end.
-        for &other in others {
-            let costs = own.iter().map(|&label| {
-                let (row, column) = if from == 0 {
-                    (label, other)
-                } else {
-                    (other, label)
-                };
-                link.at(row, column) - link.moved[from][label]
-            });
-            let least = costs.min().unwrap_or(0);
-            link.moved[1 - from][other] = least;
+        let [mut of_low, mut of_high] = std::mem::take(&mut link.moved);
+        match from {
+            0 => {
+                others.iter().for_each(|&column| of_high[column] = i64::MAX);
+                for &row in own {
+                    let (costs, moved) = (link.row(row), of_low[row]);
+                    for &column in others {
+                        of_high[column] = of_high[column].min(costs[column] - moved);
+                    }
+                }
+            }
+            _ => {
+                for &row in others {
+                    let costs = link.row(row);
+                    let left = own.iter().map(|&column| costs[column] - of_high[column]);
+                    of_low[row] = left.min().unwrap_or(0);
+                }
+            }
         }
+        link.moved = [of_low, of_high];
     }
 
     /// Changes the labels of single nodes for as long as that lowers what the labelling costs at least.
     fn improve(&self, labelling: &mut [usize]) {
+        // Whether a neighbour has changed since the node took its best label.
+        let mut is_open = vec![true; labelling.len()];
+        let mut costs: Vec<i64> = Vec::new();
         loop {
             let mut changed = false;
             for (node, labels) in self.labels.iter().enumerate() {
-                let cost = |&label: &usize| {
-                    let [smaller, larger] = &self.links_of[node];
-                    let smaller = smaller.iter().map(|&number| {
-                        let link = &self.links[number];
-                        link.at(labelling[link.ends[0]], label)
-                    });
-                    let larger = larger.iter().map(|&number| {
-                        let link = &self.links[number];
-                        link.at(label, labelling[link.ends[1]])
-                    });
-                    self.nodes[node][label] + smaller.sum::<i64>() + larger.sum::<i64>()
-                };
-                let best = labels.iter().copied().min_by_key(cost);
-                let best = best.filter(|best| cost(best) < cost(&labelling[node]));
-                if let Some(best) = best {
+                if !std::mem::take(&mut is_open[node]) {
+                    continue;
+                }
+                let [smaller, larger] = &self.links_of[node];
+                costs.clear();
+                costs.extend(labels.iter().map(|&label| self.nodes[node][label]));
+                for &number in smaller {
+                    let link = &self.links[number];
+                    let row = link.row(labelling[link.ends[0]]);
+                    for (cost, &label) in costs.iter_mut().zip(labels) {
+                        *cost += row[label];
+                    }
+                }
+                for &number in larger {
+                    let link = &self.links[number];
+                    let column = labelling[link.ends[1]];
+                    for (cost, &label) in costs.iter_mut().zip(labels) {
+                        *cost += link.at(label, column);
+                    }
+                }
+                let of_own = labels.iter().zip(&costs);
+                let own = of_own.clone().find(|(label, _)| **label == labelling[node]);
+                let best = of_own.min_by_key(|(_, cost)| **cost);
+                if let (Some((&best, cost)), Some((_, own))) = (best, own)
+                    && cost < own
+                {
                     labelling[node] = best;
                     changed = true;
+                    let others = |numbers: &[usize], end: usize| {
+                        let ends = numbers.iter().map(|&number| self.links[number].ends[end]);
+                        ends.collect::<Vec<_>>()
+                    };
+                    for other in [others(smaller, 0), others(larger, 1)].concat() {
+                        is_open[other] = true;
+                    }
                 }
             }
             if !changed {
@@ -301,8 +335,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         }
         let mut unknown = Vec::new();
         for (number, link) in self.links.iter().enumerate() {
-            let least = self.pairs(number).min();
-            if let Some((least, row, column)) = least {
+            if let Some((least, row, column)) = self.least_pair(link) {
                 bound += least;
                 self.of_links[number] = least;
                 if link.costs.known_at(row, column).is_none() {
@@ -324,11 +357,30 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         let link = &self.links[number];
         let mut pairs: Vec<_> = self.pairs(number).collect();
         pairs.retain(|&(_, row, column)| link.costs.known_at(row, column).is_none());
-        pairs.sort_unstable();
-        for &(_, row, column) in pairs.iter().take(link.at_once) {
+        if pairs.len() > link.at_once {
+            pairs.select_nth_unstable(link.at_once);
+            pairs.truncate(link.at_once);
+        }
+        for &(_, row, column) in &pairs {
             self.price(number, row, column);
         }
         self.links[number].at_once *= 2;
+    }
+
+    /// The pair of an edge of which least is left, the first of equal ones.
+    fn least_pair(&self, link: &Link<'_, '_>) -> Option<(i64, usize, usize)> {
+        let [rows, columns] = link.ends.map(|end| &self.labels[end]);
+        let mut found: Option<(i64, usize, usize)> = None;
+        for &row in rows {
+            let (costs, moved) = (link.row(row), link.moved[0][row]);
+            for &column in columns {
+                let left = costs[column] - moved - link.moved[1][column];
+                if found.is_none_or(|(least, ..)| left < least) {
+                    found = Some((left, row, column));
+                }
+            }
+        }
+        found
     }
 
     /// What is left of the costs of the pairs of an edge.
@@ -352,16 +404,24 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             let least = costs.iter().copied().min().unwrap_or(0);
             excess.push(costs.into_iter().map(|cost| cost - least).collect());
         }
+        let mut of_columns: Vec<i64> = Vec::new();
         for (link, least) in self.links.iter().zip(&self.of_links) {
             let [low, high] = link.ends;
             let (rows, columns) = (&self.labels[low], &self.labels[high]);
+            of_columns.clear();
+            of_columns.resize(columns.len(), i64::MAX);
             for (&row, more) in rows.iter().zip(&mut excess[low]) {
-                let left = columns.iter().map(|&column| link.left(row, column));
-                *more += left.min().unwrap_or(0) - least;
+                let (costs, moved) = (link.row(row), link.moved[0][row]);
+                let mut of_row = i64::MAX;
+                for (&column, of_column) in columns.iter().zip(&mut of_columns) {
+                    let left = costs[column] - moved - link.moved[1][column];
+                    of_row = of_row.min(left);
+                    *of_column = left.min(*of_column);
+                }
+                *more += of_row - least;
             }
-            for (&column, more) in columns.iter().zip(&mut excess[high]) {
-                let left = rows.iter().map(|&row| link.left(row, column));
-                *more += left.min().unwrap_or(0) - least;
+            for (of_column, more) in of_columns.iter().zip(&mut excess[high]) {
+                *more += of_column - least;
             }
         }
         for (labels, excess) in self.labels.iter_mut().zip(excess) {
