@@ -95,12 +95,13 @@ fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool) -> bool {
         | Op::Freeze => return false,
         // Where a target rounds two numbers in one instruction, lowering asks for it.
         Op::FPTrunc => return false,
-        // A condition as a number, such as a flag in memory. Nothing computes with two of them at once.
-        Op::ZExt | Op::SExt if is_condition(instruction) => return false,
+        // Nor are there instructions that widen two numbers at once.
+        Op::ZExt | Op::SExt => return false,
         // What is special to a target, which includes accesses to memory, has no form for vectors that LLVM knows.
         Op::Call if !is_vectorizable_call(instruction) => return false,
-        // A comparison has the type of what it compares.
-        Op::ICmp | Op::FCmp => {
+        // Integers of two pairs are compared one by one; so are singles.
+        Op::ICmp => return false,
+        Op::FCmp => {
             let compared = instruction
                 .get_operand(0)
                 .and_then(|operand| operand.value());
@@ -151,13 +152,6 @@ fn computes_kept_single(instruction: InstructionValue<'_>) -> bool {
             let opcode = user.get_opcode();
             !matches!(opcode, Op::BitCast | Op::FPTrunc | Op::FPToSI | Op::FPToUI)
         })
-}
-
-/// Whether the operand of a conversion is a single bit.
-fn is_condition(conversion: InstructionValue<'_>) -> bool {
-    let operand = conversion.get_operand(0).and_then(|from| from.value());
-    let from = operand.map(|from| from.get_type().as_any_type_enum());
-    matches!(from, Some(AnyTypeEnum::IntType(from)) if from.get_bit_width() == 1)
 }
 
 /// The passes up to the inlining of functions and the normalisation of their loops, as a text that LLVM parses.

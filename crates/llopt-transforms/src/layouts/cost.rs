@@ -52,6 +52,21 @@ const CONVERSION: f32 = 4.0;
 /// their bits; `None` where there are no copies.
 type Rings = FxHashMap<(MapId, MapId, usize, u32), Option<f32>>;
 
+/// What an op takes for one element, whatever the layout.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Computation {
+    instructions: f32,
+    /// The bits of an element that they work on.
+    bits: u32,
+}
+
+impl Computation {
+    const NOTHING: Self = Self {
+        instructions: 0.0,
+        bits: 0,
+    };
+}
+
 /// The number of an end of conversions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct OutlineId(u32);
@@ -285,32 +300,44 @@ impl Costs {
         self.target.global_costs().reload
     }
 
-    /// The cost of an op that computes each element of a tensor by itself.
-    pub(super) fn computing<'c: 'a, 'a>(
-        &self,
-        operation: OperationRef<'c, 'a>,
-        layout: &LinearLayout,
-        bits: u32,
-        facts: &Facts<'c, 'a>,
-    ) -> f32 {
+    /// What an op takes that computes each element of a tensor of so many bits by itself.
+    pub(super) fn computation(&self, operation: OperationRef<'_, '_>, bits: u32) -> Computation {
         let result = operation.result_value(0);
         let is_repeated = result.is_some_and(|result| self.repeated_sums.contains(&key(result)));
         if is_cheap(operation) || only_renames(operation) || is_repeated {
-            return 0.0;
+            return Computation::NOTHING;
         }
         let Some(address) = AddPtrOp::of(operation) else {
-            let each = elementwise::instructions_on(operation, self.target);
-            return each * self.arithmetic(operation, layout, facts, bits);
+            return Computation {
+                instructions: elementwise::instructions_on(operation, self.target),
+                bits,
+            };
         };
         // Accesses by offsets from a base pointer add it themselves.
         let is_base = address.ptr().defining_op().is_some_and(is_cheap);
         if is_base && self.target.has(Feature::BufferOps) {
-            return 0.0;
+            return Computation::NOTHING;
         }
         // One instruction widens an offset, multiplies it by the element's size, and adds it.
         let offset = RankedTensor::of(address.offset().r#type());
-        let bits = offset.map_or(bits, element_bits);
-        self.arithmetic(operation, layout, facts, bits)
+        Computation {
+            instructions: 1.0,
+            bits: offset.map_or(bits, element_bits),
+        }
+    }
+
+    /// The cost of a computation for the elements of a layout.
+    pub(super) fn computing<'c: 'a, 'a>(
+        &self,
+        operation: OperationRef<'c, 'a>,
+        computation: Computation,
+        layout: &LinearLayout,
+        facts: &Facts<'c, 'a>,
+    ) -> f32 {
+        if computation == Computation::NOTHING {
+            return 0.0;
+        }
+        computation.instructions * self.arithmetic(operation, layout, facts, computation.bits)
     }
 
     /// The cost of one instruction for each element of an op's result.

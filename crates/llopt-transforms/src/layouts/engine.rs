@@ -19,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::buffer;
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::Combining;
-use super::cost::{Costs, OutlineId, registers, times};
+use super::cost::{Computation, Costs, OutlineId, registers, times};
 use super::facts::Facts;
 use super::graph::{Factor, Graph, Node, NodeKind, Use};
 use super::grid::Grid;
@@ -89,6 +89,10 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) anew: RefCell<ComputedOf>,
     /// The tensors of addresses that are linear functions of the place.
     pub(super) linear: RefCell<LinearValues>,
+    /// What ops take for each element, by op and the bits of an element.
+    pub(super) computations: RefCell<FxHashMap<(usize, u32), Computation>>,
+    /// Whether products may still be running in the next iteration as far as a factor is concerned, by op and operand.
+    pub(super) run_on: RefCell<FxHashMap<(usize, usize), bool>>,
 }
 
 /// What values with layouts cost that are computed from nothing, and by how many ops; `None` if they are not.
@@ -134,6 +138,8 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
             copied: RefCell::default(),
             anew: RefCell::default(),
             linear: RefCell::default(),
+            computations: RefCell::default(),
+            run_on: RefCell::default(),
         }
     }
 }
@@ -366,29 +372,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// is in memory: the loop loads it, and the product only adds to an accumulator. A factor in registers is needed
     /// again at once.
     fn may_run_on(&self, factor: &Factor, product: OperationRef<'c, 'a>) -> bool {
-        let block = product.parent_block();
-        let is_here = |operation: OperationRef<'c, 'a>| operation.parent_block() == block;
-        let is_sum = product.result_value(0).is_some_and(|sum| {
-            let mut users = sum.users();
-            let is_handed_on =
-                |user: OperationRef<'c, 'a>| Control::of(user) == Control::Yield && is_here(user);
-            users.next().is_some_and(is_handed_on) && users.next().is_none()
-        });
-        let adds = product
-            .operand_value(2)
-            .is_some_and(|sum| sum.defining_op().is_none() && sum.parent_block() == block);
-        let mut maker = product
-            .operand_value(factor.operand)
-            .and_then(|value| value.defining_op());
-        while let Some(operation) = maker.filter(|operation| buffer::renames(*operation)) {
-            maker = operation
-                .operand_value(0)
-                .and_then(|value| value.defining_op());
-        }
-        let is_loaded = maker.is_some_and(|operation| {
-            OpFacts::of(operation).anchor == Some(LayoutAnchor::Load) && is_here(operation)
-        });
-        is_sum && adds && is_loaded
+        let key = (product.to_raw().ptr as usize, factor.operand);
+        let mut known = self.run_on.borrow_mut();
+        *known
+            .entry(key)
+            .or_insert_with(|| runs_on(factor.operand, product))
     }
 
     /// The layout of the value of this shape that a node defines.
@@ -517,6 +505,22 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         rewritten
     }
 
+    /// The cost of an op that computes each element of a tensor by itself.
+    pub(super) fn computing(
+        &self,
+        operation: OperationRef<'c, 'a>,
+        layout: &LinearLayout,
+        bits: u32,
+    ) -> f32 {
+        let key = (operation.to_raw().ptr as usize, bits);
+        let mut known = self.computations.borrow_mut();
+        let computation = *known
+            .entry(key)
+            .or_insert_with(|| self.costs.computation(operation, bits));
+        self.costs
+            .computing(operation, computation, layout, self.facts)
+    }
+
     /// The cost of one execution.
     pub(super) fn once(&self, node: &Node<'c, 'a>, label: LayoutId) -> f32 {
         let NodeKind::Op(operation, relation, _) = &node.kind else {
@@ -559,9 +563,36 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             _ if buffer::renames(*operation) => RENAMED,
             _ => self
                 .buffer_access(*operation, node, map)
-                .unwrap_or_else(|| self.costs.computing(*operation, &layout, bits, self.facts)),
+                .unwrap_or_else(|| self.computing(*operation, &layout, bits)),
         }
     }
+}
+
+/// Whether a product only adds to an accumulator what a loop loads for this operand.
+fn runs_on<'c: 'a, 'a>(operand: usize, product: OperationRef<'c, 'a>) -> bool {
+    let block = product.parent_block();
+    let is_here = |operation: OperationRef<'c, 'a>| operation.parent_block() == block;
+    let is_sum = product.result_value(0).is_some_and(|sum| {
+        let mut users = sum.users();
+        let is_handed_on =
+            |user: OperationRef<'c, 'a>| Control::of(user) == Control::Yield && is_here(user);
+        users.next().is_some_and(is_handed_on) && users.next().is_none()
+    });
+    let adds = product
+        .operand_value(2)
+        .is_some_and(|sum| sum.defining_op().is_none() && sum.parent_block() == block);
+    let mut maker = product
+        .operand_value(operand)
+        .and_then(|value| value.defining_op());
+    while let Some(operation) = maker.filter(|operation| buffer::renames(*operation)) {
+        maker = operation
+            .operand_value(0)
+            .and_then(|value| value.defining_op());
+    }
+    let is_loaded = maker.is_some_and(|operation| {
+        OpFacts::of(operation).anchor == Some(LayoutAnchor::Load) && is_here(operation)
+    });
+    is_sum && adds && is_loaded
 }
 
 /// Whether an inline assembly of several elements at a time (`packed_element`) packs neighbours along the last

@@ -177,10 +177,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         };
         let layout = self.catalog.linear(map);
         let bits = element_bits(tensor);
-        let own = times(
-            self.costs.computing(operation, &layout, bits, self.facts),
-            node.frequency,
-        );
+        let own = times(self.computing(operation, &layout, bits), node.frequency);
         // Something for each op: of layouts that cost the same the one that copies nothing is taken.
         let (mut cost, mut operations) = (own + 1, 1);
         for (position, operand) in operation.operand_values().enumerate() {
@@ -290,9 +287,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         };
         let layout = catalog.linear(map);
         let bits = element_bits(tensor);
-        let cost = engine
-            .costs
-            .computing(operation, &layout, bits, engine.facts);
+        let cost = engine.computing(operation, &layout, bits);
         // Its own cost comes first: where that is too much, its operands need not be looked at.
         self.cost = self.cost.saturating_add(times(cost, node.frequency));
         if self.cost > limit {

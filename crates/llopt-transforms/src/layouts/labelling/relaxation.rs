@@ -71,6 +71,8 @@ pub(super) struct Relaxation<'p, 'f> {
     problem: &'p Problem<'f>,
     /// What labels cost by themselves.
     nodes: Vec<Vec<i64>>,
+    /// What labels cost with what they have received from all edges.
+    sums: Vec<Vec<i64>>,
     links: Vec<Link<'p, 'f>>,
     /// For each node its edges to smaller nodes and to larger ones.
     links_of: Vec<[Vec<usize>; 2]>,
@@ -94,6 +96,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         let mut relaxation = Self {
             problem,
             nodes: Vec::with_capacity(problem.nodes.len()),
+            sums: Vec::new(),
             links: Vec::with_capacity(problem.edges.len()),
             links_of: vec![Default::default(); problem.nodes.len()],
             labels: Vec::with_capacity(problem.nodes.len()),
@@ -108,6 +111,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             relaxation.nodes.push(own);
             relaxation.labels.push((0..costs.len()).collect());
         }
+        relaxation.sums.clone_from(&relaxation.nodes);
         for (number, (&(low, high), costs)) in problem.edges.iter().enumerate() {
             let (rows, columns) = (problem.nodes[low].len(), problem.nodes[high].len());
             let pairs = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
@@ -170,14 +174,6 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         }
     }
 
-    /// What a label costs with what it has received.
-    fn with_received(&self, node: usize, label: usize) -> i64 {
-        let [smaller, larger] = &self.links_of[node];
-        let from_smaller = smaller.iter().map(|&link| self.links[link].moved[1][label]);
-        let from_larger = larger.iter().map(|&link| self.links[link].moved[0][label]);
-        self.nodes[node][label] + from_smaller.sum::<i64>() + from_larger.sum::<i64>()
-    }
-
     /// Moves costs along the order of the nodes, or against it; the labelling found on the way.
     fn pass(&mut self, is_forward: bool) -> Vec<usize> {
         let count = self.nodes.len();
@@ -186,29 +182,28 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             true => (0, 1),
             false => (1, 0),
         };
-        let mut collected: Vec<i64> = Vec::new();
+        let (mut collected, mut costs) = (Vec::new(), Vec::new());
         for step in 0..count {
             let node = if is_forward { step } else { count - 1 - step };
             let labels = &self.labels[node];
             collected.clear();
-            collected.extend(labels.iter().map(|&label| self.with_received(node, label)));
+            collected.extend(labels.iter().map(|&label| self.sums[node][label]));
             // The label that is cheapest for those that the nodes before have, by what those after send.
-            let with_chosen = |(&label, &cost): (&usize, &i64)| {
-                let known = self.links_of[node][before].iter().map(|&number| {
-                    let link = &self.links[number];
-                    let other = chosen[link.ends[before]];
+            costs.clone_from(&collected);
+            for &number in &self.links_of[node][before] {
+                let link = &self.links[number];
+                let other = chosen[link.ends[before]];
+                for (cost, &label) in costs.iter_mut().zip(labels) {
                     let (row, column) = if is_forward {
                         (other, label)
                     } else {
                         (label, other)
                     };
-                    link.at(row, column) - link.moved[after][label]
-                });
-                cost + known.sum::<i64>()
-            };
-            let costs = labels.iter().zip(&collected).map(with_chosen);
-            let best = costs.enumerate().min_by_key(|&(_, cost)| cost);
-            chosen[node] = labels[best.map_or(0, |(position, _)| position)];
+                    *cost += link.at(row, column) - link.moved[after][label];
+                }
+            }
+            let best = labels.iter().zip(&costs).min_by_key(|(_, cost)| **cost);
+            chosen[node] = best.map_or(labels[0], |(label, _)| *label);
             let [smaller, larger] = &self.links_of[node];
             let shares = smaller.len().max(larger.len()) as i64;
             for number in self.links_of[node][after].clone() {
@@ -226,30 +221,37 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             0 => (&self.labels[low], &self.labels[high]),
             _ => (&self.labels[high], &self.labels[low]),
         };
+        let sums = &mut self.sums[link.ends[from]];
         for (&label, cost) in own.iter().zip(collected) {
-            link.moved[from][label] -= cost.div_euclid(shares);
+            let share = cost.div_euclid(shares);
+            link.moved[from][label] -= share;
+            sums[label] -= share;
         }
         // All that pairs cost then goes on to the other end.
-        let [mut of_low, mut of_high] = std::mem::take(&mut link.moved);
+        let mut least = vec![i64::MAX; others.len()];
+        let moved = &link.moved[from];
         match from {
             0 => {
-                others.iter().for_each(|&column| of_high[column] = i64::MAX);
                 for &row in own {
-                    let (costs, moved) = (link.row(row), of_low[row]);
-                    for &column in others {
-                        of_high[column] = of_high[column].min(costs[column] - moved);
+                    let costs = link.row(row);
+                    for (least, &column) in least.iter_mut().zip(others) {
+                        *least = (*least).min(costs[column] - moved[row]);
                     }
                 }
             }
             _ => {
-                for &row in others {
+                for (least, &row) in least.iter_mut().zip(others) {
                     let costs = link.row(row);
-                    let left = own.iter().map(|&column| costs[column] - of_high[column]);
-                    of_low[row] = left.min().unwrap_or(0);
+                    let left = own.iter().map(|&column| costs[column] - moved[column]);
+                    *least = left.min().unwrap_or(0);
                 }
             }
         }
-        link.moved = [of_low, of_high];
+        let sums = &mut self.sums[link.ends[1 - from]];
+        for (least, &label) in least.into_iter().zip(others) {
+            sums[label] += least - link.moved[1 - from][label];
+            link.moved[1 - from][label] = least;
+        }
     }
 
     /// Changes the labels of single nodes for as long as that lowers what the labelling costs at least.
@@ -330,7 +332,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     fn take_bound(&mut self) -> bool {
         let mut bound = 0;
         for (node, labels) in self.labels.iter().enumerate() {
-            let costs = labels.iter().map(|&label| self.with_received(node, label));
+            let costs = labels.iter().map(|&label| self.sums[node][label]);
             bound += costs.min().unwrap_or(0);
         }
         let mut unknown = Vec::new();
@@ -399,7 +401,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         // What each label costs more than the cheapest one of its node, and its pairs more than the cheapest of their edge.
         let mut excess: Vec<Vec<i64>> = Vec::with_capacity(self.nodes.len());
         for (node, labels) in self.labels.iter().enumerate() {
-            let costs = labels.iter().map(|&label| self.with_received(node, label));
+            let costs = labels.iter().map(|&label| self.sums[node][label]);
             let costs: Vec<i64> = costs.collect();
             let least = costs.iter().copied().min().unwrap_or(0);
             excess.push(costs.into_iter().map(|cost| cost - least).collect());
@@ -473,9 +475,12 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         for link in &self.links {
             let [low, high] = link.ends;
             let (rows, columns) = (&self.labels[low], &self.labels[high]);
-            rest.add_edge(low, high, move |row, column| {
-                link.costs.least(rows[row], columns[column])
+            let pairs = rows.iter().flat_map(|&row| {
+                let pairs = columns.iter();
+                pairs.map(move |&column| link.costs.least(row, column))
             });
+            let costs = EdgeCosts::of_table(columns.len(), pairs.collect());
+            rest.edges.insert((low, high), costs);
         }
         rest
     }
