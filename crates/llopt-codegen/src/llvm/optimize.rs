@@ -95,8 +95,8 @@ fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool) -> bool {
         | Op::Freeze => return false,
         // Where a target rounds two numbers in one instruction, lowering asks for it.
         Op::FPTrunc => return false,
-        // Nor are there instructions that widen two numbers at once.
-        Op::ZExt | Op::SExt => return false,
+        // Nor are there instructions that convert two numbers otherwise.
+        Op::ZExt | Op::SExt | Op::UIToFP | Op::SIToFP | Op::FPToUI | Op::FPToSI => return false,
         // What is special to a target, which includes accesses to memory, has no form for vectors that LLVM knows.
         Op::Call if !is_vectorizable_call(instruction) => return false,
         // Integers of two pairs are compared one by one; so are singles.
