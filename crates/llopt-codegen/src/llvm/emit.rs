@@ -31,10 +31,12 @@ const STRENGTH_REDUCTION: &CStr = c"slsr";
 
 fn write(
     module: Module<'_>,
+    target: Target,
     machine: &TargetMachine,
     kind: LLVMCodeGenFileType,
 ) -> Result<MemoryBuffer<'static>, CodegenError> {
     let mut omitted = vec![LOCATIONS_OF_VARIABLES];
+    omitted.extend(back_end(target).passes().idle);
     if !strength_reduction::pays(&module) {
         omitted.push(STRENGTH_REDUCTION);
     }
@@ -53,7 +55,12 @@ pub fn assembly(
     target: Target,
     machine: &TargetMachine,
 ) -> Result<String, CodegenError> {
-    let made = write(module, machine, LLVMCodeGenFileType::LLVMAssemblyFile)?;
+    let made = write(
+        module,
+        target,
+        machine,
+        LLVMCodeGenFileType::LLVMAssemblyFile,
+    )?;
     let text = String::from_utf8_lossy(made.as_slice())
         .trim_end_matches('\0')
         .to_owned();
@@ -64,8 +71,12 @@ pub fn assembly(
 ///
 /// # Errors
 /// A bug: LLVM could not select or encode instructions.
-pub fn object(module: Module<'_>, machine: &TargetMachine) -> Result<Vec<u8>, CodegenError> {
-    let made = write(module, machine, LLVMCodeGenFileType::LLVMObjectFile)?;
+pub fn object(
+    module: Module<'_>,
+    target: Target,
+    machine: &TargetMachine,
+) -> Result<Vec<u8>, CodegenError> {
+    let made = write(module, target, machine, LLVMCodeGenFileType::LLVMObjectFile)?;
     Ok(made.as_slice().to_vec())
 }
 

@@ -17,6 +17,7 @@
 //! neighbouring rows in one register.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use llopt_dialects::layout::transfer;
 use melior::ir::OperationRef;
@@ -135,7 +136,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The loads from which a tensor comes elementwise.
-    pub(super) fn loads_of(&self, node: usize) -> Vec<Access> {
+    pub(super) fn loads_of(&self, node: usize) -> Vec<Rc<Access>> {
         let shape = self.graph.nodes[node].shape;
         let mut seen = vec![node];
         let mut loads = Vec::new();

@@ -49,6 +49,7 @@ impl BackEnd for Amdgpu {
             in_functions: "infer-address-spaces,",
             // Determines which of the registers that a launch fills are read by a kernel.
             last: "amdgpu-attributor,",
+            idle: &[],
         }
     }
 

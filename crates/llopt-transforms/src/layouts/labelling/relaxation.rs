@@ -46,6 +46,8 @@ struct Link<'p, 'f> {
     columns: usize,
     /// What each label of the smaller node and of the larger one has received from this edge.
     moved: [Vec<i64>; 2],
+    /// What is left for each label of the smaller node and of the larger one, of those that were left at the last look.
+    least: [Vec<i64>; 2],
     /// How many prices are asked for at once, when the bound rests on one that is not known: twice as many each time.
     at_once: usize,
 }
@@ -122,6 +124,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
                 table: table.collect(),
                 columns,
                 moved: [vec![0; rows], vec![0; columns]],
+                least: Default::default(),
                 at_once: 1,
             };
             relaxation.links.push(link);
@@ -336,11 +339,11 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             bound += costs.min().unwrap_or(0);
         }
         let mut unknown = Vec::new();
-        for (number, link) in self.links.iter().enumerate() {
-            if let Some((least, row, column)) = self.least_pair(link) {
+        for number in 0..self.links.len() {
+            if let Some((least, row, column)) = self.look(number) {
                 bound += least;
                 self.of_links[number] = least;
-                if link.costs.known_at(row, column).is_none() {
+                if self.links[number].costs.known_at(row, column).is_none() {
                     unknown.push(number);
                 }
             }
@@ -350,6 +353,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         let priced = !unknown.is_empty();
         for number in unknown {
             self.price_cheapest(number);
+            self.look(number);
         }
         priced
     }
@@ -369,19 +373,33 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         self.links[number].at_once *= 2;
     }
 
-    /// The pair of an edge of which least is left, the first of equal ones.
-    fn least_pair(&self, link: &Link<'_, '_>) -> Option<(i64, usize, usize)> {
+    /// Looks at what is left of the pairs of an edge: for each label, and the pair of which least is left, the first of
+    /// equal ones.
+    fn look(&mut self, number: usize) -> Option<(i64, usize, usize)> {
+        let link = &mut self.links[number];
         let [rows, columns] = link.ends.map(|end| &self.labels[end]);
+        let [mut of_rows, mut of_columns] = std::mem::take(&mut link.least);
+        of_rows.clear();
+        of_columns.clear();
+        of_columns.resize(columns.len(), i64::MAX);
         let mut found: Option<(i64, usize, usize)> = None;
         for &row in rows {
             let (costs, moved) = (link.row(row), link.moved[0][row]);
-            for &column in columns {
+            let mut of_row = (i64::MAX, 0);
+            for (&column, of_column) in columns.iter().zip(&mut of_columns) {
                 let left = costs[column] - moved - link.moved[1][column];
-                if found.is_none_or(|(least, ..)| left < least) {
-                    found = Some((left, row, column));
+                *of_column = left.min(*of_column);
+                if left < of_row.0 {
+                    of_row = (left, column);
                 }
             }
+            let (left, column) = of_row;
+            of_rows.push(left);
+            if found.is_none_or(|(least, ..)| left < least) {
+                found = Some((left, row, column));
+            }
         }
+        link.least = [of_rows, of_columns];
         found
     }
 
@@ -395,7 +413,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         })
     }
 
-    /// Drops the labels that only labellings above the limit have.
+    /// Drops the labels that only labellings above the limit have, by the last look at all edges.
     fn drop_labels(&mut self) {
         let more = self.scaled_limit().saturating_sub(self.now);
         // What each label costs more than the cheapest one of its node, and its pairs more than the cheapest of their edge.
@@ -406,24 +424,11 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             let least = costs.iter().copied().min().unwrap_or(0);
             excess.push(costs.into_iter().map(|cost| cost - least).collect());
         }
-        let mut of_columns: Vec<i64> = Vec::new();
         for (link, least) in self.links.iter().zip(&self.of_links) {
-            let [low, high] = link.ends;
-            let (rows, columns) = (&self.labels[low], &self.labels[high]);
-            of_columns.clear();
-            of_columns.resize(columns.len(), i64::MAX);
-            for (&row, more) in rows.iter().zip(&mut excess[low]) {
-                let (costs, moved) = (link.row(row), link.moved[0][row]);
-                let mut of_row = i64::MAX;
-                for (&column, of_column) in columns.iter().zip(&mut of_columns) {
-                    let left = costs[column] - moved - link.moved[1][column];
-                    of_row = of_row.min(left);
-                    *of_column = left.min(*of_column);
+            for (end, of_labels) in link.ends.into_iter().zip(&link.least) {
+                for (more, of_label) in excess[end].iter_mut().zip(of_labels) {
+                    *more += of_label - least;
                 }
-                *more += of_row - least;
-            }
-            for (of_column, more) in of_columns.iter().zip(&mut excess[high]) {
-                *more += of_column - least;
             }
         }
         for (labels, excess) in self.labels.iter_mut().zip(excess) {
@@ -448,6 +453,9 @@ impl<'p, 'f> Relaxation<'p, 'f> {
                 };
             }
             self.limit = self.limit.min(self.problem.cost(&labels));
+            for number in 0..self.links.len() {
+                self.look(number);
+            }
             self.drop_labels();
         }
     }
