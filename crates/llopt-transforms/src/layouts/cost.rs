@@ -32,7 +32,7 @@ use llopt_target::{Feature, Target};
 use melior::ir::{OperationRef, TypeLike, ValueLike};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::catalog::{Catalog, MapId};
+use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::tensor_type;
 use super::facts::Facts;
 use super::labelling::{Cost, IMPOSSIBLE};
@@ -77,8 +77,13 @@ struct Outlines {
     outlines: Vec<Outline>,
     /// By layout and bits of an element; none of those between which nothing is converted.
     numbers: FxHashMap<(MapId, u32), Option<OutlineId>>,
-    bounds: FxHashMap<(OutlineId, OutlineId), f32>,
+    /// By the numbers of both ends; infinite where nobody has asked.
+    bounds: Vec<Vec<f32>>,
 }
+
+/// What ops cost once, by their pointers, their layouts, and whether factors of products may be stored. It follows from the
+/// op and the facts about its operands alone, so it holds for as long as there is the op.
+type OfOps = FxHashMap<(usize, LayoutId, bool), f32>;
 
 /// The costs of a target.
 pub(super) struct Costs {
@@ -93,17 +98,20 @@ pub(super) struct Costs {
     conversions: RefCell<FxHashMap<(MapId, MapId, u32, u32), f32>>,
     pub(super) rings: RefCell<Rings>,
     outlines: RefCell<Outlines>,
+    of_ops: RefCell<OfOps>,
     /// The results of sums of offsets that are computed anyway ([`offset_sums`]).
     repeated_sums: FxHashSet<usize>,
 }
 
 /// A cost in wavefronts, `frequency` times; an impossible cost stays impossible.
 pub(super) fn times(cost: f32, frequency: f64) -> Cost {
-    if cost.is_finite() {
-        (f64::from(cost) * frequency * SCALE).ceil() as Cost
-    } else {
-        IMPOSSIBLE
+    if !cost.is_finite() {
+        return IMPOSSIBLE;
     }
+    // Rounded up, without a call of a function.
+    let exact = f64::from(cost) * frequency * SCALE;
+    let below = exact as Cost;
+    below.saturating_add(Cost::from((below as f64) < exact))
 }
 
 /// A stored cost, in wavefronts.
@@ -131,6 +139,7 @@ impl Costs {
             conversions: RefCell::default(),
             rings: RefCell::default(),
             outlines: RefCell::default(),
+            of_ops: RefCell::default(),
             repeated_sums: offset_sums::repeated(functions, target),
         }
     }
@@ -223,13 +232,37 @@ impl Costs {
         let Outlines {
             outlines, bounds, ..
         } = &mut *self.outlines.borrow_mut();
-        *bounds.entry((from, to)).or_insert_with(|| {
-            let [from, to] = [from, to].map(|OutlineId(number)| &outlines[number as usize]);
-            match from.least(to, self.machine(), self.hides_waits) {
+        let [from, to] = [from, to].map(|OutlineId(number)| number as usize);
+        if bounds.len() <= from {
+            bounds.resize(outlines.len(), Vec::new());
+        }
+        let bounds = &mut bounds[from];
+        if bounds.len() <= to {
+            bounds.resize(outlines.len(), f32::INFINITY);
+        }
+        if bounds[to] == f32::INFINITY {
+            bounds[to] = match outlines[from].least(&outlines[to], &self.machine, self.hides_waits)
+            {
                 0.0 => 0.0,
                 least => least + self.of_each_conversion(),
-            }
-        })
+            };
+        }
+        bounds[to]
+    }
+
+    /// What an op costs once in a layout, found only the first time.
+    pub(super) fn of_op(&self, key: (usize, LayoutId, bool), find: impl FnOnce() -> f32) -> f32 {
+        if let Some(&known) = self.of_ops.borrow().get(&key) {
+            return known;
+        }
+        let cost = find();
+        self.of_ops.borrow_mut().insert(key, cost);
+        cost
+    }
+
+    /// Forgets what ops cost, since some of them are no more.
+    pub(super) fn forget_ops(&self) {
+        self.of_ops.borrow_mut().clear();
     }
 
     /// The cost of storing a tensor from registers to a buffer in shared memory, which other warps may then read;

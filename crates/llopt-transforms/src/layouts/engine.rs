@@ -537,37 +537,52 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             // The op gives a buffer another name.
             return 0.0;
         }
+        let key = (operation.to_raw().ptr as usize, label, self.may_store);
+        self.costs.of_op(key, || {
+            self.once_with(node, *operation, relation, map, label)
+        })
+    }
+
+    /// The same for an op that computes something, with the linear map of its label.
+    fn once_with(
+        &self,
+        node: &Node<'c, 'a>,
+        operation: OperationRef<'c, 'a>,
+        relation: &Relation,
+        map: MapId,
+        label: LayoutId,
+    ) -> f32 {
         let layout = self.catalog.linear(map);
-        if let Some(access) = self.access(*operation) {
+        if let Some(access) = self.access(operation) {
             return self.access_cost(&access, &layout);
         }
-        if !packs_neighbours(*operation, &layout) {
+        if !packs_neighbours(operation, &layout) {
             return OUT_OF_ORDER;
         }
         let bits = element_bits(node.tensor);
         match relation {
             Relation::Reduce { .. } => {
-                Combining::of(*operation, &layout).map_or(f32::INFINITY, |combining| {
+                Combining::of(operation, &layout).map_or(f32::INFINITY, |combining| {
                     let (cost, barriers) = combining.reduction(self.costs.target);
                     self.costs.with_barriers(cost, barriers)
                 })
             }
-            Relation::Dot { .. } => self.product(*operation).map_or(f32::INFINITY, |product| {
+            Relation::Dot { .. } => self.product(operation).map_or(f32::INFINITY, |product| {
                 let multiply = self.costs.machine().costs.select;
                 product.cost(&self.catalog.encoding(label), &layout, multiply)
             }),
-            _ if ScanOp::of(*operation).is_some() => {
-                Combining::of(*operation, &layout).map_or(f32::INFINITY, |combining| {
+            _ if ScanOp::of(operation).is_some() => {
+                Combining::of(operation, &layout).map_or(f32::INFINITY, |combining| {
                     let reverse = operation.attr("reverse").and_then(|bit| bit.as_bool());
                     let (cost, barriers) =
                         combining.scan(reverse.unwrap_or(false), self.costs.target);
                     self.costs.with_barriers(cost, barriers)
                 })
             }
-            _ if buffer::renames(*operation) => RENAMED,
+            _ if buffer::renames(operation) => RENAMED,
             _ => self
-                .buffer_access(*operation, node, map)
-                .unwrap_or_else(|| self.computing(*operation, &layout, bits)),
+                .buffer_access(operation, node, map)
+                .unwrap_or_else(|| self.computing(operation, &layout, bits)),
         }
     }
 }
