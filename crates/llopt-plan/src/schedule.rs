@@ -241,14 +241,7 @@ impl Graph {
         let longest = self.longest(interval)?;
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|unit| (Reverse(longest[*unit]), *unit));
-        let mut placement = Placement {
-            graph: self,
-            neighbours,
-            interval,
-            starts: vec![None; count],
-            phases: vec![0; count],
-            busy: Vec::new(),
-        };
+        let mut placement = Placement::empty(self, neighbours, interval);
         let mut before: Vec<Option<u32>> = vec![None; count];
         for _ in 0..TRIES * count.max(1) {
             let mut waiting = order.iter().copied();
@@ -311,7 +304,19 @@ struct Placement<'g> {
     busy: Vec<(u32, u32)>,
 }
 
-impl Placement<'_> {
+impl<'g> Placement<'g> {
+    fn empty(graph: &'g Graph, neighbours: &'g Neighbours, interval: u32) -> Self {
+        let count = graph.units.len();
+        Self {
+            graph,
+            neighbours,
+            interval,
+            starts: vec![None; count],
+            phases: vec![0; count],
+            busy: Vec::new(),
+        }
+    }
+
     /// The earliest start of a unit after those that have been placed.
     fn earliest(&self, unit: usize) -> u32 {
         let ready = self.neighbours.into[unit].iter().filter_map(|edge| {
@@ -367,21 +372,25 @@ impl Placement<'_> {
         free
     }
 
+    /// Whether a unit that has been placed occupies the pipe of another one while that would, from a phase on.
+    fn is_in_the_way(&self, other: usize, unit: usize, phase: u32) -> bool {
+        let [own, of_other] = [unit, other].map(|unit| self.graph.units[unit].occupancy);
+        // From the start of one unit to that of the other, around the interval, in both directions.
+        other != unit
+            && self.starts[other].is_some()
+            && own > 0
+            && (self.from_to(phase, self.phases[other]) < own
+                || self.from_to(self.phases[other], phase) < of_other)
+    }
+
     /// Places a unit. Those that occupy its pipe at that time, and those that now begin too early, wait again.
     fn put(&mut self, unit: usize, start: u32) {
         let (graph, neighbours) = (self.graph, self.neighbours);
         let own = &graph.units[unit];
         let phase = start % self.interval;
-        if own.occupancy > 0 {
-            for &other in &neighbours.of_pipe[own.pipe as usize] {
-                // From the start of one unit to that of the other, around the interval, in both directions.
-                if other != unit
-                    && self.starts[other].is_some()
-                    && (self.from_to(phase, self.phases[other]) < own.occupancy
-                        || self.from_to(self.phases[other], phase) < graph.units[other].occupancy)
-                {
-                    self.starts[other] = None;
-                }
+        for &other in &neighbours.of_pipe[own.pipe as usize] {
+            if self.is_in_the_way(other, unit, phase) {
+                self.starts[other] = None;
             }
         }
         self.starts[unit] = Some(start);
@@ -517,9 +526,18 @@ mod tests {
             let own = own.min(interval);
             let new = graph.add(unit(Pipe::Shared, own, own));
             starts.push(None);
+            let neighbours = Neighbours::of(&graph);
+            let mut placement = Placement::empty(&graph, &neighbours, interval);
+            placement.phases = starts.iter().map(|start| start.unwrap_or(0) % interval).collect();
+            placement.starts = starts;
+            let of_pipe = &neighbours.of_pipe[Pipe::Shared as usize];
+            let is_free = |start: &u32| {
+                let mut others = of_pipe.iter();
+                !others.any(|other| placement.is_in_the_way(*other, new, start % interval))
+            };
             let mut all = earliest..earliest + interval;
-            let expected = all.find(|start| graph.in_the_way(new, *start, interval, &starts).is_empty());
-            let found = graph.first_free(new, earliest, interval, &starts);
+            let expected = all.find(is_free);
+            let found = placement.first_free(new, earliest);
             prop_assert_eq!(found, expected);
         }
 

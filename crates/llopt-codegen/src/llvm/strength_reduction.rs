@@ -152,3 +152,51 @@ fn is_constant(value: BasicValueEnum<'_>) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use inkwell::context::Context;
+    use inkwell::memory_buffer::MemoryBuffer;
+
+    use super::FEW;
+
+    /// Whether the pass pays in a function that accesses as many rows, whose numbers and offsets these lines make.
+    fn pays(rows: usize, row: impl Fn(usize) -> String) -> bool {
+        let rows = (0..rows).map(row).collect::<String>();
+        let text = format!(
+            "declare void @elsewhere()
+             define void @f(ptr %p, i64 %b, i64 %s, i64 %n) {{ {rows} ret void }}"
+        );
+        let context = Context::create();
+        let text = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
+        super::pays(&context.create_module_from_ir(text).unwrap())
+    }
+
+    fn access(row: usize) -> String {
+        format!(
+            "%a{row} = getelementptr i8, ptr %p, i64 %o{row}
+             store i64 0, ptr %a{row}\n"
+        )
+    }
+
+    #[test]
+    fn rows_that_follow_from_one_another_pay() {
+        let offset = |row| format!("%r{row} = add i64 %b, {row}\n%o{row} = mul i64 %r{row}, %s\n");
+        assert!(pays(2 * FEW, |row| offset(row) + &access(row)));
+    }
+
+    #[test]
+    fn rows_that_are_compared_as_well_do_not() {
+        let offset = |row| {
+            format!(
+                "%r{row} = add i64 %b, {row}
+                 %o{row} = mul i64 %r{row}, %s
+                 %c{row} = icmp slt i64 %r{row}, %n\n"
+            )
+        };
+        let row = |row| offset(row) + &access(row);
+        assert!(!pays(2 * FEW, row));
+        // Few are not worth a thought.
+        assert!(pays(FEW / 4, row));
+    }
+}
