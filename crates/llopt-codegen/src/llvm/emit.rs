@@ -37,7 +37,7 @@ fn write(
 ) -> Result<MemoryBuffer<'static>, CodegenError> {
     let mut omitted = vec![LOCATIONS_OF_VARIABLES];
     omitted.extend(back_end(target).passes().idle);
-    if !strength_reduction::pays(&module) {
+    if !strength_reduction::pays(&module, target) {
         omitted.push(STRENGTH_REDUCTION);
     }
     generate_code(module, machine, kind, &omitted).ok_or_else(|| CodegenError::Bug {

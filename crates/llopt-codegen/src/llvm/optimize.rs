@@ -49,7 +49,7 @@ pub fn optimize(
     run(module, machine, &scalar_passes(vendor))?;
     let packs_singles = target.has(Feature::PackedF32);
     let has_pairs = any(module, |instruction| {
-        is_packable(instruction, packs_singles)
+        is_packable(instruction, packs_singles, back_end.intrinsics())
     });
     run(module, machine, &last_passes(vendor, has_pairs))?;
     if target.has(Feature::Mfma) {
@@ -80,8 +80,9 @@ pub fn optimize(
 const COMBINE: &str = "instcombine<no-verify-fixpoint>";
 
 /// Whether an instruction computes a number in a scalar type of which two values share a register and some target has
-/// instructions for both: numbers of 8 and 16 bits, and singles on a target that `packs_singles`.
-fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool) -> bool {
+/// instructions for both: numbers of 8 and 16 bits, and singles on a target that `packs_singles`. The vendor's own intrinsics
+/// begin with `own`.
+fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool, own: &str) -> bool {
     use InstructionOpcode as Op;
     let r#type = match instruction.get_opcode() {
         // These only move bits.
@@ -98,7 +99,7 @@ fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool) -> bool {
         // Nor are there instructions that convert two numbers otherwise.
         Op::ZExt | Op::SExt | Op::UIToFP | Op::SIToFP | Op::FPToUI | Op::FPToSI => return false,
         // What is special to a target, which includes accesses to memory, has no form for vectors that LLVM knows.
-        Op::Call if !is_vectorizable_call(instruction) => return false,
+        Op::Call if !is_vectorizable_call(instruction, own) => return false,
         // Integers of two pairs are compared one by one; so are singles.
         Op::ICmp => return false,
         Op::FCmp => {
@@ -123,14 +124,10 @@ fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool) -> bool {
     }
 }
 
-/// Whether a call is one of those LLVM intrinsics that mean the same on every target.
-fn is_vectorizable_call(call: InstructionValue<'_>) -> bool {
+/// Whether a call is one of those LLVM intrinsics that mean the same on every target. Those of the vendor begin with `own`.
+fn is_vectorizable_call(call: InstructionValue<'_>, own: &str) -> bool {
     let name = called(call).unwrap_or_default();
-    name.strip_prefix("llvm.").is_some_and(|intrinsic| {
-        !["amdgcn.", "nvvm."]
-            .iter()
-            .any(|of| intrinsic.starts_with(of))
-    })
+    name.starts_with("llvm.") && !name.starts_with(own)
 }
 
 /// Whether an instruction adds or multiplies singles, of which alone there are instructions for pairs, and something

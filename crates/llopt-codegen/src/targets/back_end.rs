@@ -37,6 +37,9 @@ pub(crate) trait BackEnd {
     /// The passes of LLVM's optimiser that only this vendor has.
     fn passes(&self) -> VendorPasses;
 
+    /// What the names of LLVM's intrinsics begin with that only this vendor has.
+    fn intrinsics(&self) -> &'static str;
+
     /// The last changes to a module that LLVM has optimised; returns whether they may leave duplicate or unused
     /// instructions.
     fn after_optimization(&self, module: &Module<'_>) -> bool;

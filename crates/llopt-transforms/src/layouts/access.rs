@@ -3,8 +3,6 @@
 //! An access by offsets into a buffer is one whose addresses are the sums of the buffer's start and the offsets, so it
 //! has the same facts and the same price as one by a tensor of pointers.
 
-use std::rc::Rc;
-
 use llopt_dialects::amdg;
 use llopt_dialects::layout::transfer;
 use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
@@ -245,18 +243,7 @@ pub(super) fn mask<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<Value<
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The access to global memory that an op is.
-    pub(super) fn access(&self, operation: OperationRef<'c, 'a>) -> Option<Rc<Access>> {
-        let key = operation.to_raw().ptr as usize;
-        if let Some(known) = self.accesses.borrow().get(&key) {
-            return known.clone();
-        }
-        let access = self.new_access(operation).map(Rc::new);
-        self.accesses.borrow_mut().insert(key, access.clone());
-        access
-    }
-
-    /// The same, of which nothing is kept.
-    pub(super) fn new_access(&self, operation: OperationRef<'c, 'a>) -> Option<Access> {
+    pub(super) fn access(&self, operation: OperationRef<'c, 'a>) -> Option<Access> {
         let operands = Operands::of(operation)?;
         let Operands { addresses, .. } = operands;
         let element = pointee(operands.base.unwrap_or(addresses))?;

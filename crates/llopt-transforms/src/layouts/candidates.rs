@@ -8,7 +8,6 @@
 //! ([`super::labelling`] drops what others dominate).
 
 use std::collections::{HashMap, VecDeque};
-use std::rc::Rc;
 
 use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
 use llopt_dialects::layout::transfer;
@@ -67,7 +66,7 @@ impl Offer {
 #[derive(Default)]
 struct Asked {
     /// Nodes that are accesses to global memory.
-    accesses: Vec<(usize, Rc<Access>)>,
+    accesses: Vec<(usize, Access)>,
     /// Nodes that are reductions or scans, and along which dimension.
     reduced: Vec<(usize, u32)>,
     proposals: Vec<Proposal>,

@@ -16,7 +16,6 @@ use llopt_plan::types;
 use melior::ir::{OperationRef, ValueLike};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::access::Access;
 use super::buffer;
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::Combining;
@@ -90,8 +89,6 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) anew: RefCell<ComputedOf>,
     /// The tensors of addresses that are linear functions of the place.
     pub(super) linear: RefCell<LinearValues>,
-    /// The accesses to global memory, by their ops; `None` for other ops.
-    pub(super) accesses: RefCell<FxHashMap<usize, Option<Rc<Access>>>>,
     /// What ops take for each element, by op and the bits of an element.
     pub(super) computations: RefCell<FxHashMap<(usize, u32), Computation>>,
     /// Whether products may still be running in the next iteration as far as a factor is concerned, by op and operand.
@@ -141,7 +138,6 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
             copied: RefCell::default(),
             anew: RefCell::default(),
             linear: RefCell::default(),
-            accesses: RefCell::default(),
             computations: RefCell::default(),
             run_on: RefCell::default(),
         }

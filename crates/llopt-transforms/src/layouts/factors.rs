@@ -17,7 +17,6 @@
 //! neighbouring rows in one register.
 
 use std::collections::HashMap;
-use std::rc::Rc;
 
 use llopt_dialects::layout::transfer;
 use melior::ir::OperationRef;
@@ -136,7 +135,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The loads from which a tensor comes elementwise.
-    pub(super) fn loads_of(&self, node: usize) -> Vec<Rc<Access>> {
+    pub(super) fn loads_of(&self, node: usize) -> Vec<Access> {
         let shape = self.graph.nodes[node].shape;
         let mut seen = vec![node];
         let mut loads = Vec::new();

@@ -126,7 +126,7 @@ pub fn written<'c: 'a, 'a>(
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The cost of one run of an op in the layouts that it has, and the size of its access to global memory.
     fn written(&self, operation: OperationRef<'c, 'a>) -> (f32, Option<Accessed>) {
-        if let Some(mut access) = self.new_access(operation) {
+        if let Some(mut access) = self.access(operation) {
             access.is_waited_for = !skipped::is_used_later(operation);
             let mut tensors = operation.operand_values();
             let layout = tensors.find_map(|value| self.layout_of(value));

@@ -42,6 +42,10 @@ impl BackEnd for Amdgpu {
         define_control_constants(context, module, self.target);
     }
 
+    fn intrinsics(&self) -> &'static str {
+        "llvm.amdgcn."
+    }
+
     fn passes(&self) -> VendorPasses {
         VendorPasses {
             first: "",

@@ -33,6 +33,10 @@ impl BackEnd for Nvptx {
         module.add_basic_value_flag("nvvm-reflect-ftz", FlagBehavior::Override, flag);
     }
 
+    fn intrinsics(&self) -> &'static str {
+        "llvm.nvvm."
+    }
+
     fn passes(&self) -> VendorPasses {
         VendorPasses {
             // libdevice's queries about the compilation, and the ranges of special registers.
