@@ -327,7 +327,7 @@ impl<'g> Placement<'g> {
     }
 
     /// The cycles from one phase to the next time that another one comes.
-    fn from_to(&self, from: u32, to: u32) -> u32 {
+    fn cycles_between(&self, from: u32, to: u32) -> u32 {
         match to >= from {
             true => to - from,
             false => to + self.interval - from,
@@ -349,7 +349,7 @@ impl<'g> Placement<'g> {
         busy.clear();
         for &other in &self.neighbours.of_pipe[own.pipe as usize] {
             if self.starts[other].is_some() {
-                let begin = self.from_to(phase, self.phases[other]);
+                let begin = self.cycles_between(phase, self.phases[other]);
                 busy.push((begin, begin + self.graph.units[other].occupancy));
             }
         }
@@ -379,8 +379,8 @@ impl<'g> Placement<'g> {
         other != unit
             && self.starts[other].is_some()
             && own > 0
-            && (self.from_to(phase, self.phases[other]) < own
-                || self.from_to(self.phases[other], phase) < of_other)
+            && (self.cycles_between(phase, self.phases[other]) < own
+                || self.cycles_between(self.phases[other], phase) < of_other)
     }
 
     /// Places a unit. Those that occupy its pipe at that time, and those that now begin too early, wait again.
