@@ -21,7 +21,8 @@ using namespace llvm;
 
 namespace {
 
-/// A pass manager that does not take the passes with certain names.
+/// A pass manager that does not take the passes with certain names, nor a pass right after itself, as where one that
+/// was between them is left out: it would find nothing.
 class Selection final : public legacy::PassManagerBase {
 public:
   explicit Selection(ArrayRef<const char *> omitted) : omitted(omitted) {}
@@ -29,10 +30,13 @@ public:
   void add(Pass *pass) override {
     const PassInfo *info =
         PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());
-    if (info && is_contained(omitted, info->getPassArgument())) {
+    const bool isOmitted =
+        info && is_contained(omitted, info->getPassArgument());
+    if (isOmitted || pass->getPassID() == last) {
       delete pass;
       return;
     }
+    last = pass->getPassID();
     passes.add(pass);
   }
 
@@ -40,6 +44,7 @@ public:
 
 private:
   ArrayRef<const char *> omitted;
+  AnalysisID last = nullptr;
   legacy::PassManager passes;
 };
 

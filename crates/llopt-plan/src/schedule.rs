@@ -35,6 +35,7 @@
 //! An integer-programming solver finds the best interval if given half a minute. Loops have about a dozen units that
 //! matter, and their busiest pipe nearly always lets them reach the bound.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 /// The resource that executes a unit.
@@ -206,9 +207,10 @@ impl Graph {
     #[must_use]
     pub fn schedule(&self) -> Schedule {
         let bound = self.bound();
+        let neighbours = Neighbours::of(self);
         let mut exhausted = false;
         for interval in (bound.interval..).take(INTERVALS as usize) {
-            if let Some(starts) = self.place(interval) {
+            if let Some(starts) = self.place(interval, &neighbours) {
                 return Schedule {
                     interval,
                     bound,
@@ -234,119 +236,171 @@ impl Graph {
     }
 
     /// The starts of all units with this interval, if they are found within the budget.
-    fn place(&self, interval: u32) -> Option<Vec<u32>> {
+    fn place(&self, interval: u32, neighbours: &Neighbours) -> Option<Vec<u32>> {
         let count = self.units.len();
         let longest = self.longest(interval)?;
-        let mut starts: Vec<Option<u32>> = vec![None; count];
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by_key(|unit| (Reverse(longest[*unit]), *unit));
+        let mut placement = Placement::empty(self, neighbours, interval);
         let mut before: Vec<Option<u32>> = vec![None; count];
         for _ in 0..TRIES * count.max(1) {
-            let waiting = (0..count).filter(|unit| starts[*unit].is_none());
-            let Some(unit) = waiting.max_by_key(|unit| (longest[*unit], count - unit)) else {
-                return starts.into_iter().collect();
+            let mut waiting = order.iter().copied();
+            let Some(unit) = waiting.find(|unit| placement.starts[*unit].is_none()) else {
+                return placement.starts.into_iter().collect();
             };
-            let earliest = self.earliest(unit, interval, &starts);
-            let free = self.first_free(unit, earliest, interval, &starts);
+            let earliest = placement.earliest(unit);
             // A unit without a free slot takes one that it has not had before.
-            let start = free.unwrap_or_else(|| match before[unit] {
-                Some(before) => earliest.max(before + 1),
-                None => earliest,
-            });
-            for other in self.in_the_way(unit, start, interval, &starts) {
-                starts[other] = None;
-            }
-            starts[unit] = Some(start);
+            let start = match placement.first_free(unit, earliest) {
+                Some(free) => free,
+                None => before[unit].map_or(earliest, |before| earliest.max(before + 1)),
+            };
+            placement.put(unit, start);
             before[unit] = Some(start);
-            // Units that now begin too early are placed again.
-            for edge in &self.dependences {
-                if edge.from == unit
-                    && edge.to != unit
-                    && let Some(to) = starts[edge.to]
-                    && to + edge.distance * interval < start + self.units[unit].latency
-                {
-                    starts[edge.to] = None;
-                }
-            }
         }
         None
     }
+}
+
+/// What the search looks at for each unit.
+struct Neighbours {
+    /// The units that occupy each pipe, by the pipe's number.
+    of_pipe: [Vec<usize>; Pipe::ALL.len()],
+    /// The dependences of each unit, and those on it of other units.
+    into: Vec<Vec<Dependence>>,
+    out_of: Vec<Vec<Dependence>>,
+}
+
+impl Neighbours {
+    fn of(graph: &Graph) -> Self {
+        let mut neighbours = Self {
+            of_pipe: Default::default(),
+            into: vec![Vec::new(); graph.units.len()],
+            out_of: vec![Vec::new(); graph.units.len()],
+        };
+        for (number, unit) in graph.units.iter().enumerate() {
+            if unit.occupancy > 0 {
+                neighbours.of_pipe[unit.pipe as usize].push(number);
+            }
+        }
+        for edge in &graph.dependences {
+            neighbours.into[edge.to].push(*edge);
+            if edge.from != edge.to {
+                neighbours.out_of[edge.from].push(*edge);
+            }
+        }
+        neighbours
+    }
+}
+
+/// The units that have been placed so far.
+struct Placement<'g> {
+    graph: &'g Graph,
+    neighbours: &'g Neighbours,
+    interval: u32,
+    starts: Vec<Option<u32>>,
+    /// The starts within an interval, of placed units.
+    phases: Vec<u32>,
+    /// The times at which a pipe is busy; kept for its memory.
+    busy: Vec<(u32, u32)>,
+}
+
+impl<'g> Placement<'g> {
+    fn empty(graph: &'g Graph, neighbours: &'g Neighbours, interval: u32) -> Self {
+        let count = graph.units.len();
+        Self {
+            graph,
+            neighbours,
+            interval,
+            starts: vec![None; count],
+            phases: vec![0; count],
+            busy: Vec::new(),
+        }
+    }
 
     /// The earliest start of a unit after those that have been placed.
-    fn earliest(&self, unit: usize, interval: u32, starts: &[Option<u32>]) -> u32 {
-        let edges = self.dependences.iter().filter(|edge| edge.to == unit);
-        edges
-            .filter_map(|edge| {
-                let ready = starts[edge.from]? + self.units[edge.from].latency;
-                Some(ready.saturating_sub(edge.distance * interval))
-            })
-            .max()
-            .unwrap_or(0)
+    fn earliest(&self, unit: usize) -> u32 {
+        let ready = self.neighbours.into[unit].iter().filter_map(|edge| {
+            let ready = self.starts[edge.from]? + self.graph.units[edge.from].latency;
+            Some(ready.saturating_sub(edge.distance * self.interval))
+        });
+        ready.max().unwrap_or(0)
+    }
+
+    /// The cycles from one phase to the next time that another one comes.
+    fn cycles_between(&self, from: u32, to: u32) -> u32 {
+        match to >= from {
+            true => to - from,
+            false => to + self.interval - from,
+        }
     }
 
     /// The first cycle from `earliest` on at which no placed unit keeps the pipe of a unit busy for as long as the
     /// unit needs it.
     ///
     /// Requires: the unit is not placed, and no two placed units occupy a pipe at the same time.
-    fn first_free(
-        &self,
-        unit: usize,
-        earliest: u32,
-        interval: u32,
-        starts: &[Option<u32>],
-    ) -> Option<u32> {
-        let own = &self.units[unit];
-        // From `earliest` on, within an interval.
-        let mut busy: Vec<(u32, u32)> = self
-            .units
-            .iter()
-            .zip(starts)
-            .filter(|(other, _)| other.pipe == own.pipe && other.occupancy > 0)
-            .filter_map(|(other, start)| {
-                let begin = ((*start)? % interval + interval - earliest % interval) % interval;
-                Some((begin, begin + other.occupancy))
-            })
-            .collect();
-        let (Some(&(first, _)), Some(&(_, last))) = (busy.iter().min(), busy.iter().max()) else {
-            return Some(earliest);
-        };
+    fn first_free(&mut self, unit: usize, earliest: u32) -> Option<u32> {
+        let own = &self.graph.units[unit];
         if own.occupancy == 0 {
             return Some(earliest);
         }
-        // A gap begins where one ends, and the last one may end in the next interval.
+        let phase = earliest % self.interval;
+        // From `earliest` on, within an interval.
+        let mut busy = std::mem::take(&mut self.busy);
+        busy.clear();
+        for &other in &self.neighbours.of_pipe[own.pipe as usize] {
+            if self.starts[other].is_some() {
+                let begin = self.cycles_between(phase, self.phases[other]);
+                busy.push((begin, begin + self.graph.units[other].occupancy));
+            }
+        }
         busy.sort_unstable();
-        let begins = std::iter::once(last.saturating_sub(interval));
-        let begins = begins.chain(busy.iter().map(|(_, end)| *end));
-        let ends = busy.iter().map(|(begin, _)| *begin);
-        let ends = ends.chain(std::iter::once(first + interval));
-        let gap = begins
-            .zip(ends)
-            .find(|(begin, end)| begin + own.occupancy <= *end);
-        gap.map(|(begin, _)| earliest + begin % interval)
+        let free = match (busy.first(), busy.last()) {
+            (Some(&(first, _)), Some(&(_, last))) => {
+                // A gap begins where one ends, and the last one may end in the next interval.
+                let begins = std::iter::once(last.saturating_sub(self.interval));
+                let begins = begins.chain(busy.iter().map(|(_, end)| *end));
+                let ends = busy.iter().map(|(begin, _)| *begin);
+                let ends = ends.chain(std::iter::once(first + self.interval));
+                let gap = begins
+                    .zip(ends)
+                    .find(|(begin, end)| begin + own.occupancy <= *end);
+                gap.map(|(begin, _)| earliest + begin % self.interval)
+            }
+            _ => Some(earliest),
+        };
+        self.busy = busy;
+        free
     }
 
-    /// The units that occupy the pipe of a unit at that time.
-    fn in_the_way(
-        &self,
-        unit: usize,
-        start: u32,
-        interval: u32,
-        starts: &[Option<u32>],
-    ) -> Vec<usize> {
-        let own = &self.units[unit];
-        (0..self.units.len())
-            .filter(|&other| {
-                let unit_of = &self.units[other];
-                let Some(begin) =
-                    starts[other].filter(|_| other != unit && unit_of.pipe == own.pipe)
-                else {
-                    return false;
-                };
-                // From the start of one unit to that of the other, around the interval, in both directions.
-                let to_other = (begin % interval + interval - start % interval) % interval;
-                let to_own = (start % interval + interval - begin % interval) % interval;
-                to_other < own.occupancy && own.occupancy > 0 && unit_of.occupancy > 0
-                    || to_own < unit_of.occupancy && own.occupancy > 0
-            })
-            .collect()
+    /// Whether a unit that has been placed occupies the pipe of another one while that would, from a phase on.
+    fn is_in_the_way(&self, other: usize, unit: usize, phase: u32) -> bool {
+        let [own, of_other] = [unit, other].map(|unit| self.graph.units[unit].occupancy);
+        // From the start of one unit to that of the other, around the interval, in both directions.
+        other != unit
+            && self.starts[other].is_some()
+            && own > 0
+            && (self.cycles_between(phase, self.phases[other]) < own
+                || self.cycles_between(self.phases[other], phase) < of_other)
+    }
+
+    /// Places a unit. Those that occupy its pipe at that time, and those that now begin too early, wait again.
+    fn put(&mut self, unit: usize, start: u32) {
+        let (graph, neighbours) = (self.graph, self.neighbours);
+        let own = &graph.units[unit];
+        let phase = start % self.interval;
+        for &other in &neighbours.of_pipe[own.pipe as usize] {
+            if self.is_in_the_way(other, unit, phase) {
+                self.starts[other] = None;
+            }
+        }
+        self.starts[unit] = Some(start);
+        self.phases[unit] = phase;
+        for edge in &neighbours.out_of[unit] {
+            let is_early = |to: u32| to + edge.distance * self.interval < start + own.latency;
+            if self.starts[edge.to].is_some_and(is_early) {
+                self.starts[edge.to] = None;
+            }
+        }
     }
 }
 
@@ -472,9 +526,18 @@ mod tests {
             let own = own.min(interval);
             let new = graph.add(unit(Pipe::Shared, own, own));
             starts.push(None);
+            let neighbours = Neighbours::of(&graph);
+            let mut placement = Placement::empty(&graph, &neighbours, interval);
+            placement.phases = starts.iter().map(|start| start.unwrap_or(0) % interval).collect();
+            placement.starts = starts;
+            let of_pipe = &neighbours.of_pipe[Pipe::Shared as usize];
+            let is_free = |start: &u32| {
+                let mut others = of_pipe.iter();
+                !others.any(|other| placement.is_in_the_way(*other, new, start % interval))
+            };
             let mut all = earliest..earliest + interval;
-            let expected = all.find(|start| graph.in_the_way(new, *start, interval, &starts).is_empty());
-            let found = graph.first_free(new, earliest, interval, &starts);
+            let expected = all.find(is_free);
+            let found = placement.first_free(new, earliest);
             prop_assert_eq!(found, expected);
         }
 

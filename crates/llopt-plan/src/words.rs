@@ -35,6 +35,8 @@ pub enum Partwise {
     SubtractFloats,
     /// `x << n`, by the same number everywhere.
     ShiftLeft(u32),
+    /// `x >> n` of unsigned integers, by the same number everywhere.
+    ShiftRight(u32),
     /// The larger of two unsigned integers.
     LargerUnsigned,
 }
@@ -52,7 +54,8 @@ impl Partwise {
             Op::XOrI(_) => Some(Self::Xor),
             Op::AddF(_) => Some(Self::AddFloats),
             Op::SubF(_) => Some(Self::SubtractFloats),
-            Op::ShLI(shift) => distance(shift).map(Self::ShiftLeft),
+            Op::ShLI(shift) => distance(shift.rhs()).map(Self::ShiftLeft),
+            Op::ShRUI(shift) => distance(shift.rhs()).map(Self::ShiftRight),
             Op::MaxUI(_) => Some(Self::LargerUnsigned),
             // Repeated because `combination.rs` lists all ops as well, and singles out other ones.
             Op::CmpF(_)
@@ -95,8 +98,7 @@ impl Partwise {
             | Op::RemUI(_)
             | Op::MulF(_)
             | Op::NegF(_)
-            | Op::ShRSI(_)
-            | Op::ShRUI(_) => None,
+            | Op::ShRSI(_) => None,
         }
     }
 
@@ -110,7 +112,9 @@ impl Partwise {
             }
             (Self::And | Self::Or | Self::Xor, Element::Int(8 | 16))
             | (Self::Add | Self::Subtract, Element::Int(8)) => true,
-            (Self::ShiftLeft(by), Element::Int(bits @ (8 | 16))) => by < bits,
+            (Self::ShiftLeft(by) | Self::ShiftRight(by), Element::Int(bits @ (8 | 16))) => {
+                by < bits
+            }
             (Self::Add | Self::Subtract | Self::LargerUnsigned, Element::Int(16)) => {
                 target.has(Feature::PackedI16)
             }
@@ -121,8 +125,8 @@ impl Partwise {
 }
 
 /// The shift distance, if it is one known number for all elements.
-fn distance(shift: arith::ShLIOp<'_, '_>) -> Option<u32> {
-    let by = arith::ConstantOp::defining(shift.rhs())?.operation();
+fn distance(by: Value<'_, '_>) -> Option<u32> {
+    let by = arith::ConstantOp::defining(by)?.operation();
     let by = by.attr("value").and_then(AttributeExt::splat_bits)?;
     u32::try_from(by).ok()
 }

@@ -151,7 +151,7 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
             Artifact::new(kind, assembled.cubin)
         }
         ArtifactKind::Hsaco => {
-            let object = time.phase("emit", || emit::object(kernel, &machine));
+            let object = time.phase("emit", || emit::object(kernel, target, &machine));
             let object = unless_refused(&said, object)?;
             let linked = time.phase("link", || emit::link_code_object(&object, &codegen))?;
             metadata.resources = code_object::resources(&linked, &metadata.name);

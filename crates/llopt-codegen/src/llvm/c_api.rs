@@ -47,8 +47,9 @@ static INITIALIZE: Once = Once::new();
 /// and copies of its body only cost instructions and registers; no search of GVN for the stores that a load depends
 /// on: the stores of a kernel may alias all its pointers, so GVN finds nothing that early CSE over memory SSA has not
 /// found, and takes up to half of the optimiser's time; no vectorisation of the terms of one sum, which costs
-/// more moves than it saves additions; and phis of vectors are not taken apart on AMD, since a value is a vector there
-/// if an instruction takes it whole ([`crate::llvm::fragment_phis`]).
+/// more moves than it saves additions; no search for memory that a loop could keep in a register, which compares all
+/// its accesses with one another: what loops carry are values from the start; and phis of vectors are not taken apart
+/// on AMD, since a value is a vector there if an instruction takes it whole ([`crate::llvm::fragment_phis`]).
 pub fn initialize() {
     INITIALIZE.call_once(|| {
         Target::initialize_nvptx(&InitializationConfig::default());
@@ -60,6 +61,7 @@ pub fn initialize() {
             c"-unroll-runtime=false",
             c"-enable-gvn-memdep=false",
             c"-slp-vectorize-hor=false",
+            c"-disable-licm-promotion",
             c"-amdgpu-codegenprepare-break-large-phis=false",
         ]
         .map(CStr::as_ptr);

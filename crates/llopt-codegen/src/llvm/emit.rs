@@ -15,22 +15,32 @@ use llopt_target::Target;
 
 use crate::error::CodegenError;
 use crate::llvm::c_api::generate_code;
+use crate::llvm::strength_reduction;
 use crate::options::CodegenOptions;
 use crate::targets::back_end::back_end;
 
-/// Passes of the code generator that find nothing in what we emit.
+/// A pass of the code generator that finds nothing in what we emit.
 ///
 /// Our debug information has lines only and describes no variable. The analysis of where variables live looks for the
 /// registers that each instruction overwrites all the same, under all names of each register: on AMD, where every
 /// sequence of registers has a name, 8 % of the back end's time for matrix products.
-const OMITTED: [&CStr; 1] = [c"livedebugvalues"];
+const LOCATIONS_OF_VARIABLES: &CStr = c"livedebugvalues";
+
+/// A pass that is worth its time only where `strength_reduction` says so.
+const STRENGTH_REDUCTION: &CStr = c"slsr";
 
 fn write(
     module: Module<'_>,
+    target: Target,
     machine: &TargetMachine,
     kind: LLVMCodeGenFileType,
 ) -> Result<MemoryBuffer<'static>, CodegenError> {
-    generate_code(module, machine, kind, &OMITTED).ok_or_else(|| CodegenError::Bug {
+    let mut omitted = vec![LOCATIONS_OF_VARIABLES];
+    omitted.extend(back_end(target).passes().idle);
+    if !strength_reduction::pays(&module, target) {
+        omitted.push(STRENGTH_REDUCTION);
+    }
+    generate_code(module, machine, kind, &omitted).ok_or_else(|| CodegenError::Bug {
         stage: "code generation",
         message: "the target has no such output".to_owned(),
     })
@@ -45,7 +55,12 @@ pub fn assembly(
     target: Target,
     machine: &TargetMachine,
 ) -> Result<String, CodegenError> {
-    let made = write(module, machine, LLVMCodeGenFileType::LLVMAssemblyFile)?;
+    let made = write(
+        module,
+        target,
+        machine,
+        LLVMCodeGenFileType::LLVMAssemblyFile,
+    )?;
     let text = String::from_utf8_lossy(made.as_slice())
         .trim_end_matches('\0')
         .to_owned();
@@ -56,8 +71,12 @@ pub fn assembly(
 ///
 /// # Errors
 /// A bug: LLVM could not select or encode instructions.
-pub fn object(module: Module<'_>, machine: &TargetMachine) -> Result<Vec<u8>, CodegenError> {
-    let made = write(module, machine, LLVMCodeGenFileType::LLVMObjectFile)?;
+pub fn object(
+    module: Module<'_>,
+    target: Target,
+    machine: &TargetMachine,
+) -> Result<Vec<u8>, CodegenError> {
+    let made = write(module, target, machine, LLVMCodeGenFileType::LLVMObjectFile)?;
     Ok(made.as_slice().to_vec())
 }
 

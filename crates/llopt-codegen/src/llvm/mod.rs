@@ -14,3 +14,4 @@ pub mod machine;
 pub mod optimize;
 pub(crate) mod parts_where_taken;
 pub(crate) mod recurrences;
+pub(crate) mod strength_reduction;

@@ -20,7 +20,7 @@
 //!
 //! The search for scalars that fit into one vector takes 6 % of a compilation for NVIDIA and up to 38 % for AMD: it tries
 //! the vectors of matrix fragments, whose elements are accumulators. It runs only if a kernel has operations that the
-//! target executes in pairs (`is_packable`), and values that only move or are rounded are none.
+//! target executes in pairs (`is_packable`), and values that only move, are converted or are rounded are none.
 
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
@@ -30,7 +30,7 @@ use inkwell::values::{InstructionOpcode, InstructionValue};
 use llopt_target::{Feature, Target};
 
 use crate::error::CodegenError;
-use crate::llvm::instructions::{any, change_all};
+use crate::llvm::instructions::{any, called, change_all, users};
 use crate::llvm::{addresses, fragment_phis, late_values, parts_where_taken};
 use crate::targets::back_end::{VendorPasses, back_end};
 
@@ -49,7 +49,7 @@ pub fn optimize(
     run(module, machine, &scalar_passes(vendor))?;
     let packs_singles = target.has(Feature::PackedF32);
     let has_pairs = any(module, |instruction| {
-        is_packable(instruction, packs_singles)
+        is_packable(instruction, packs_singles, back_end.intrinsics())
     });
     run(module, machine, &last_passes(vendor, has_pairs))?;
     if target.has(Feature::Mfma) {
@@ -79,9 +79,10 @@ pub fn optimize(
 /// Instruction combination once over a function, which finds nearly everything; LLVM's own pipelines do the same.
 const COMBINE: &str = "instcombine<no-verify-fixpoint>";
 
-/// Whether an instruction computes or carries a number in a scalar type of which two values share a register and some target has
-/// instructions for both: numbers of 8 and 16 bits, and singles on a target that `packs_singles`.
-fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool) -> bool {
+/// Whether an instruction computes a number in a scalar type of which two values share a register and some target has
+/// instructions for both: numbers of 8 and 16 bits, and singles on a target that `packs_singles`. The vendor's own intrinsics
+/// begin with `own`.
+fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool, own: &str) -> bool {
     use InstructionOpcode as Op;
     let r#type = match instruction.get_opcode() {
         // These only move bits.
@@ -95,10 +96,13 @@ fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool) -> bool {
         | Op::Freeze => return false,
         // Where a target rounds two numbers in one instruction, lowering asks for it.
         Op::FPTrunc => return false,
-        // A condition as a number, such as a flag in memory. Nothing computes with two of them at once.
-        Op::ZExt | Op::SExt if is_condition(instruction) => return false,
-        // A comparison has the type of what it compares.
-        Op::ICmp | Op::FCmp => {
+        // Nor are there instructions that convert two numbers otherwise.
+        Op::ZExt | Op::SExt | Op::UIToFP | Op::SIToFP | Op::FPToUI | Op::FPToSI => return false,
+        // What is special to a target, which includes accesses to memory, has no form for vectors that LLVM knows.
+        Op::Call if !is_vectorizable_call(instruction, own) => return false,
+        // Integers of two pairs are compared one by one; so are singles.
+        Op::ICmp => return false,
+        Op::FCmp => {
             let compared = instruction
                 .get_operand(0)
                 .and_then(|operand| operand.value());
@@ -113,18 +117,38 @@ fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool) -> bool {
         AnyTypeEnum::IntType(integer) => matches!(integer.get_bit_width(), 8 | 16),
         AnyTypeEnum::FloatType(float) => match float.get_bit_width() {
             16 => true,
-            32 => packs_singles,
+            32 => packs_singles && computes_kept_single(instruction),
             _ => false,
         },
         _ => false,
     }
 }
 
-/// Whether the operand of a conversion is a single bit.
-fn is_condition(conversion: InstructionValue<'_>) -> bool {
-    let operand = conversion.get_operand(0).and_then(|from| from.value());
-    let from = operand.map(|from| from.get_type().as_any_type_enum());
-    matches!(from, Some(AnyTypeEnum::IntType(from)) if from.get_bit_width() == 1)
+/// Whether a call is one of those LLVM intrinsics that mean the same on every target. Those of the vendor begin with `own`.
+fn is_vectorizable_call(call: InstructionValue<'_>, own: &str) -> bool {
+    let name = called(call).unwrap_or_default();
+    name.starts_with("llvm.") && !name.starts_with(own)
+}
+
+/// Whether an instruction adds or multiplies singles, of which alone there are instructions for pairs, and something
+/// takes the result as a single. If its bits are all that is taken, as where lowering rounds to a narrower format, each
+/// of a pair would have to be taken out of it again.
+fn computes_kept_single(instruction: InstructionValue<'_>) -> bool {
+    use InstructionOpcode as Op;
+    let computes = match instruction.get_opcode() {
+        Op::FAdd | Op::FSub | Op::FMul => true,
+        Op::Call => called(instruction).is_some_and(|name| {
+            ["llvm.fma.", "llvm.fmuladd."]
+                .iter()
+                .any(|of| name.starts_with(of))
+        }),
+        _ => false,
+    };
+    computes
+        && users(instruction).flatten().any(|user| {
+            let opcode = user.get_opcode();
+            !matches!(opcode, Op::BitCast | Op::FPTrunc | Op::FPToSI | Op::FPToUI)
+        })
 }
 
 /// The passes up to the inlining of functions and the normalisation of their loops, as a text that LLVM parses.

@@ -1,6 +1,8 @@
 //! Where vendors differ about a whole module: the requirements of LLVM's back ends, their assemblers and their
 //! loaders.
 
+use std::ffi::CStr;
+
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::targets::RelocMode;
@@ -35,6 +37,9 @@ pub(crate) trait BackEnd {
     /// The passes of LLVM's optimiser that only this vendor has.
     fn passes(&self) -> VendorPasses;
 
+    /// What the names of LLVM's intrinsics begin with that only this vendor has.
+    fn intrinsics(&self) -> &'static str;
+
     /// The last changes to a module that LLVM has optimised; returns whether they may leave duplicate or unused
     /// instructions.
     fn after_optimization(&self, module: &Module<'_>) -> bool;
@@ -51,7 +56,7 @@ pub(crate) trait BackEnd {
 }
 
 /// LLVM passes that only one vendor has, by their names in a pipeline's text; each list ends with a comma, or is
-/// empty.
+/// empty. And those that one vendor does not need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VendorPasses {
     /// Over the module, before anything else.
@@ -60,6 +65,8 @@ pub(crate) struct VendorPasses {
     pub(crate) in_functions: &'static str,
     /// Over the module, after everything else.
     pub(crate) last: &'static str,
+    /// Passes of the code generator that find nothing in what is emitted for the vendor.
+    pub(crate) idle: &'static [&'static CStr],
 }
 
 /// The back end of a target.

@@ -151,6 +151,7 @@ pub(super) fn choose<'c: 'a, 'a>(
         if round < MOST_ROUNDS
             && (engine.keep_in_threads(&labels) || keep.is_none() && engine.slice_products(&labels))
         {
+            costs.forget_ops();
             continue;
         }
         let copies = if round == MOST_ROUNDS {

@@ -16,7 +16,6 @@
 //! longest, and arithmetic beside it costs hardly more than its issue.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::tt::AddPtrOp;
@@ -33,7 +32,7 @@ use llopt_target::{Feature, Target};
 use melior::ir::{OperationRef, TypeLike, ValueLike};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::catalog::{Catalog, MapId};
+use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::tensor_type;
 use super::facts::Facts;
 use super::labelling::{Cost, IMPOSSIBLE};
@@ -53,8 +52,38 @@ const CONVERSION: f32 = 4.0;
 /// their bits; `None` where there are no copies.
 type Rings = FxHashMap<(MapId, MapId, usize, u32), Option<f32>>;
 
-/// The ends of conversions, by layout and bits of an element; none of those between which nothing is converted.
-type Outlines = FxHashMap<(MapId, u32), Option<Rc<Outline>>>;
+/// What an op takes for one element, whatever the layout.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Computation {
+    instructions: f32,
+    /// The bits of an element that they work on.
+    bits: u32,
+}
+
+impl Computation {
+    const NOTHING: Self = Self {
+        instructions: 0.0,
+        bits: 0,
+    };
+}
+
+/// The number of an end of conversions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct OutlineId(u32);
+
+/// The ends of conversions, and bounds of what conversions between them cost.
+#[derive(Default)]
+struct Outlines {
+    outlines: Vec<Outline>,
+    /// By layout and bits of an element; none of those between which nothing is converted.
+    numbers: FxHashMap<(MapId, u32), Option<OutlineId>>,
+    /// By the numbers of both ends; infinite where nobody has asked.
+    bounds: Vec<Vec<f32>>,
+}
+
+/// What ops cost once, by their pointers, their layouts, and whether factors of products may be stored. It follows from the
+/// op and the facts about its operands alone, so it holds for as long as there is the op.
+type OfOps = FxHashMap<(usize, LayoutId, bool), f32>;
 
 /// The costs of a target.
 pub(super) struct Costs {
@@ -68,19 +97,21 @@ pub(super) struct Costs {
     /// these are accesses.
     conversions: RefCell<FxHashMap<(MapId, MapId, u32, u32), f32>>,
     pub(super) rings: RefCell<Rings>,
-    /// By map and the bits of an element.
     outlines: RefCell<Outlines>,
+    of_ops: RefCell<OfOps>,
     /// The results of sums of offsets that are computed anyway ([`offset_sums`]).
     repeated_sums: FxHashSet<usize>,
 }
 
 /// A cost in wavefronts, `frequency` times; an impossible cost stays impossible.
 pub(super) fn times(cost: f32, frequency: f64) -> Cost {
-    if cost.is_finite() {
-        (f64::from(cost) * frequency * SCALE).ceil() as Cost
-    } else {
-        IMPOSSIBLE
+    if !cost.is_finite() {
+        return IMPOSSIBLE;
     }
+    // Rounded up, without a call of a function.
+    let exact = f64::from(cost) * frequency * SCALE;
+    let below = exact as Cost;
+    below.saturating_add(Cost::from((below as f64) < exact))
 }
 
 /// A stored cost, in wavefronts.
@@ -108,6 +139,7 @@ impl Costs {
             conversions: RefCell::default(),
             rings: RefCell::default(),
             outlines: RefCell::default(),
+            of_ops: RefCell::default(),
             repeated_sums: offset_sums::repeated(functions, target),
         }
     }
@@ -184,20 +216,53 @@ impl Costs {
     }
 
     /// The layout as an end of conversions ([`Costs::least`]).
-    pub(super) fn outline(&self, catalog: &Catalog, map: MapId, bits: u32) -> Option<Rc<Outline>> {
-        let mut known = self.outlines.borrow_mut();
-        let outline = known.entry((map, bits)).or_insert_with(|| {
-            Outline::new(&catalog.linear(map), bits, self.machine()).map(Rc::new)
-        });
-        outline.clone()
+    pub(super) fn outline(&self, catalog: &Catalog, map: MapId, bits: u32) -> Option<OutlineId> {
+        let Outlines {
+            outlines, numbers, ..
+        } = &mut *self.outlines.borrow_mut();
+        *numbers.entry((map, bits)).or_insert_with(|| {
+            let outline = Outline::new(&catalog.linear(map), bits, self.machine())?;
+            outlines.push(outline);
+            Some(OutlineId(outlines.len() as u32 - 1))
+        })
     }
 
-    /// What [`Costs::conversion`] is not below.
-    pub(super) fn least(&self, from: &Outline, to: &Outline) -> f32 {
-        match from.least(to, self.machine(), self.hides_waits) {
-            0.0 => 0.0,
-            least => least + self.of_each_conversion(),
+    /// What [`Costs::conversion`] is not below. Most edges of a program ask for the same few pairs.
+    pub(super) fn least(&self, from: OutlineId, to: OutlineId) -> f32 {
+        let Outlines {
+            outlines, bounds, ..
+        } = &mut *self.outlines.borrow_mut();
+        let [from, to] = [from, to].map(|OutlineId(number)| number as usize);
+        if bounds.len() <= from {
+            bounds.resize(outlines.len(), Vec::new());
         }
+        let bounds = &mut bounds[from];
+        if bounds.len() <= to {
+            bounds.resize(outlines.len(), f32::INFINITY);
+        }
+        if bounds[to] == f32::INFINITY {
+            bounds[to] = match outlines[from].least(&outlines[to], &self.machine, self.hides_waits)
+            {
+                0.0 => 0.0,
+                least => least + self.of_each_conversion(),
+            };
+        }
+        bounds[to]
+    }
+
+    /// What an op costs once in a layout, found only the first time.
+    pub(super) fn of_op(&self, key: (usize, LayoutId, bool), find: impl FnOnce() -> f32) -> f32 {
+        if let Some(&known) = self.of_ops.borrow().get(&key) {
+            return known;
+        }
+        let cost = find();
+        self.of_ops.borrow_mut().insert(key, cost);
+        cost
+    }
+
+    /// Forgets what ops cost, since some of them are no more.
+    pub(super) fn forget_ops(&self) {
+        self.of_ops.borrow_mut().clear();
     }
 
     /// The cost of storing a tensor from registers to a buffer in shared memory, which other warps may then read;
@@ -268,32 +333,44 @@ impl Costs {
         self.target.global_costs().reload
     }
 
-    /// The cost of an op that computes each element of a tensor by itself.
-    pub(super) fn computing<'c: 'a, 'a>(
-        &self,
-        operation: OperationRef<'c, 'a>,
-        layout: &LinearLayout,
-        bits: u32,
-        facts: &Facts<'c, 'a>,
-    ) -> f32 {
+    /// What an op takes that computes each element of a tensor of so many bits by itself.
+    pub(super) fn computation(&self, operation: OperationRef<'_, '_>, bits: u32) -> Computation {
         let result = operation.result_value(0);
         let is_repeated = result.is_some_and(|result| self.repeated_sums.contains(&key(result)));
         if is_cheap(operation) || only_renames(operation) || is_repeated {
-            return 0.0;
+            return Computation::NOTHING;
         }
         let Some(address) = AddPtrOp::of(operation) else {
-            let each = elementwise::instructions_on(operation, self.target);
-            return each * self.arithmetic(operation, layout, facts, bits);
+            return Computation {
+                instructions: elementwise::instructions_on(operation, self.target),
+                bits,
+            };
         };
         // Accesses by offsets from a base pointer add it themselves.
         let is_base = address.ptr().defining_op().is_some_and(is_cheap);
         if is_base && self.target.has(Feature::BufferOps) {
-            return 0.0;
+            return Computation::NOTHING;
         }
         // One instruction widens an offset, multiplies it by the element's size, and adds it.
         let offset = RankedTensor::of(address.offset().r#type());
-        let bits = offset.map_or(bits, element_bits);
-        self.arithmetic(operation, layout, facts, bits)
+        Computation {
+            instructions: 1.0,
+            bits: offset.map_or(bits, element_bits),
+        }
+    }
+
+    /// The cost of a computation for the elements of a layout.
+    pub(super) fn computing<'c: 'a, 'a>(
+        &self,
+        operation: OperationRef<'c, 'a>,
+        computation: Computation,
+        layout: &LinearLayout,
+        facts: &Facts<'c, 'a>,
+    ) -> f32 {
+        if computation == Computation::NOTHING {
+            return 0.0;
+        }
+        computation.instructions * self.arithmetic(operation, layout, facts, computation.bits)
     }
 
     /// The cost of one instruction for each element of an op's result.

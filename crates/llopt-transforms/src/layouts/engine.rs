@@ -8,7 +8,6 @@ use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{ElementwiseInlineAsmOp, ScanOp};
 use llopt_dialects::ttg::LocalLoadOp;
-use llopt_layout::plan::Outline;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use llopt_plan::global_access::Groups;
@@ -20,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::buffer;
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::Combining;
-use super::cost::{Costs, registers, times};
+use super::cost::{Computation, Costs, OutlineId, registers, times};
 use super::facts::Facts;
 use super::graph::{Factor, Graph, Node, NodeKind, Use};
 use super::grid::Grid;
@@ -41,6 +40,23 @@ const BESIDE: u32 = 40;
 /// The cost of giving registers other names where a buffer could get another name instead: nothing, but of equal choices
 /// the buffer is better, as its name needs no other layout of the registers that are stored.
 const RENAMED: f32 = 1.0 / 64.0;
+
+/// An end of a use, of which each pair of labels asks.
+struct End {
+    layout: LayoutId,
+    map: Option<MapId>,
+    in_memory: bool,
+    outline: Option<OutlineId>,
+    /// What it costs to compute the value in this layout.
+    anew: OnceCell<Option<Cost>>,
+}
+
+impl End {
+    /// Whether the other end has every element in the same place.
+    fn is_same_as(&self, other: &End) -> bool {
+        self.layout == other.layout || self.map.is_some() && self.map == other.map
+    }
+}
 
 /// The search for the layouts of a module.
 pub(super) struct Engine<'g, 'c, 'a> {
@@ -73,6 +89,10 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) anew: RefCell<ComputedOf>,
     /// The tensors of addresses that are linear functions of the place.
     pub(super) linear: RefCell<LinearValues>,
+    /// What ops take for each element, by op and the bits of an element.
+    pub(super) computations: RefCell<FxHashMap<(usize, u32), Computation>>,
+    /// Whether products may still be running in the next iteration as far as a factor is concerned, by op and operand.
+    pub(super) run_on: RefCell<FxHashMap<(usize, usize), bool>>,
 }
 
 /// What values with layouts cost that are computed from nothing, and by how many ops; `None` if they are not.
@@ -118,6 +138,8 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
             copied: RefCell::default(),
             anew: RefCell::default(),
             linear: RefCell::default(),
+            computations: RefCell::default(),
+            run_on: RefCell::default(),
         }
     }
 }
@@ -166,34 +188,41 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .collect();
             let is_ahead = from.operation().is_some_and(|load| self.is_ahead(load));
             let bits = RankedTensor::of(used.value.r#type()).map_or(32, element_bits);
-            let ends = |layouts: &[Option<LayoutId>]| -> Vec<Option<Rc<Outline>>> {
-                let outline = |layout: &Option<LayoutId>| {
-                    let layout = layout.filter(|layout| !self.catalog.is_in_memory(*layout))?;
-                    self.costs
-                        .outline(self.catalog, self.catalog.map(layout)?, bits)
+            let ends = |layouts: &[Option<LayoutId>]| -> Vec<Option<End>> {
+                let end = |&layout: &Option<LayoutId>| {
+                    let layout = layout?;
+                    let map = self.catalog.map(layout);
+                    let in_memory = self.catalog.is_in_memory(layout);
+                    let held = map.filter(|_| !in_memory);
+                    Some(End {
+                        layout,
+                        map,
+                        in_memory,
+                        outline: held.and_then(|map| self.costs.outline(self.catalog, map, bits)),
+                        anew: OnceCell::new(),
+                    })
                 };
-                layouts.iter().map(outline).collect()
+                layouts.iter().map(end).collect()
             };
             let (of_given, of_wanted) = (ends(&given), ends(&wanted));
-            let least = {
-                let (given, wanted) = (given.clone(), wanted.clone());
-                move |from: usize, to: usize| {
-                    let (Some(source), Some(target)) = (given[from], wanted[to]) else {
-                        return IMPOSSIBLE;
-                    };
-                    let least = match (&of_given[from], &of_wanted[to]) {
-                        // A ring has prices of its own.
-                        _ if is_ahead => 0.0,
-                        _ if self.catalog.are_equal(source, target) => 0.0,
-                        (Some(from), Some(to)) => self.costs.least(from, to),
-                        _ => 0.0,
-                    };
-                    let moved = times(least, used.frequency);
-                    match may_compute {
-                        true => self.or_computed(used, moved, target),
-                        false => moved,
-                    }
+            let least = move |from: usize, to: usize| {
+                let (Some(source), Some(target)) = (&of_given[from], &of_wanted[to]) else {
+                    return IMPOSSIBLE;
+                };
+                let least = match (source.outline, target.outline) {
+                    // A ring has prices of its own.
+                    _ if is_ahead => 0.0,
+                    _ if source.is_same_as(target) => 0.0,
+                    (Some(from), Some(to)) => self.costs.least(from, to),
+                    _ => 0.0,
+                };
+                let moved = times(least, used.frequency);
+                if !may_compute || moved == 0 || target.in_memory {
+                    return moved;
                 }
+                let anew = || self.computed_anew(used.value, target.layout);
+                let anew = *target.anew.get_or_init(anew);
+                anew.map_or(moved, |anew| anew.min(moved))
             };
             problem.add_edge_above(producer, consumer, least, move |from, to| {
                 match (given[from], wanted[to]) {
@@ -303,7 +332,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let bits = u64::from(element_bits(self.graph.nodes[factor.node].tensor));
         let words = (held * bits).div_ceil(32);
         let is_crowded = self.crowds(*operation, factor.operand, words);
-        let waited = match is_crowded || may_run_on(factor.operand, *operation) {
+        let waited = match is_crowded || self.may_run_on(factor.operand, *operation) {
             true => {
                 dot.cost_of_waiting(&encoding, &self.catalog.linear(self.catalog.map(product)?))
             }
@@ -337,6 +366,17 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let threads = self.grid.num_warps * self.grid.threads_per_warp;
         let limit = self.costs.target.plain_registers_of_each(threads);
         beside.is_some_and(|beside| beside + words > u64::from(limit))
+    }
+
+    /// Whether a product may still be running in the next iteration as far as this factor is concerned, if the factor
+    /// is in memory: the loop loads it, and the product only adds to an accumulator. A factor in registers is needed
+    /// again at once.
+    fn may_run_on(&self, operand: usize, product: OperationRef<'c, 'a>) -> bool {
+        let key = (product.to_raw().ptr as usize, operand);
+        let mut known = self.run_on.borrow_mut();
+        *known
+            .entry(key)
+            .or_insert_with(|| runs_on(operand, product))
     }
 
     /// The layout of the value of this shape that a node defines.
@@ -396,7 +436,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let mut known = self.products.borrow_mut();
         let product = known.entry(key).or_insert_with(|| {
             let product = Product::of(operation, self.may_store, self.costs.target, self.grid)?;
-            let filled = [0, 1].map(|operand| may_run_on(operand, operation));
+            let filled = [0, 1].map(|operand| self.may_run_on(operand, operation));
             Some(Rc::new(product.while_filled(filled)))
         });
         product.clone()
@@ -468,6 +508,22 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         rewritten
     }
 
+    /// The cost of an op that computes each element of a tensor by itself.
+    pub(super) fn computing(
+        &self,
+        operation: OperationRef<'c, 'a>,
+        layout: &LinearLayout,
+        bits: u32,
+    ) -> f32 {
+        let key = (operation.to_raw().ptr as usize, bits);
+        let mut known = self.computations.borrow_mut();
+        let computation = *known
+            .entry(key)
+            .or_insert_with(|| self.costs.computation(operation, bits));
+        self.costs
+            .computing(operation, computation, layout, self.facts)
+    }
+
     /// The cost of one execution.
     pub(super) fn once(&self, node: &Node<'c, 'a>, label: LayoutId) -> f32 {
         let NodeKind::Op(operation, relation, _) = &node.kind else {
@@ -480,66 +536,58 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             // The op gives a buffer another name.
             return 0.0;
         }
+        let key = (operation.to_raw().ptr as usize, label, self.may_store);
+        self.costs.of_op(key, || {
+            self.once_with(node, *operation, relation, map, label)
+        })
+    }
+
+    /// The same for an op that computes something, with the linear map of its label.
+    fn once_with(
+        &self,
+        node: &Node<'c, 'a>,
+        operation: OperationRef<'c, 'a>,
+        relation: &Relation,
+        map: MapId,
+        label: LayoutId,
+    ) -> f32 {
         let layout = self.catalog.linear(map);
-        if let Some(access) = self.access(*operation) {
+        if let Some(access) = self.access(operation) {
             return self.access_cost(&access, &layout);
         }
-        if !packs_neighbours(*operation, &layout) {
+        if !packs_neighbours(operation, &layout) {
             return OUT_OF_ORDER;
         }
         let bits = element_bits(node.tensor);
         match relation {
             Relation::Reduce { .. } => {
-                Combining::of(*operation, &layout).map_or(f32::INFINITY, |combining| {
+                Combining::of(operation, &layout).map_or(f32::INFINITY, |combining| {
                     let (cost, barriers) = combining.reduction(self.costs.target);
                     self.costs.with_barriers(cost, barriers)
                 })
             }
-            Relation::Dot { .. } => self.product(*operation).map_or(f32::INFINITY, |product| {
+            Relation::Dot { .. } => self.product(operation).map_or(f32::INFINITY, |product| {
                 let multiply = self.costs.machine().costs.select;
                 product.cost(&self.catalog.encoding(label), &layout, multiply)
             }),
-            _ if ScanOp::of(*operation).is_some() => {
-                Combining::of(*operation, &layout).map_or(f32::INFINITY, |combining| {
+            _ if ScanOp::of(operation).is_some() => {
+                Combining::of(operation, &layout).map_or(f32::INFINITY, |combining| {
                     let reverse = operation.attr("reverse").and_then(|bit| bit.as_bool());
                     let (cost, barriers) =
                         combining.scan(reverse.unwrap_or(false), self.costs.target);
                     self.costs.with_barriers(cost, barriers)
                 })
             }
-            _ if buffer::renames(*operation) => RENAMED,
+            _ if buffer::renames(operation) => RENAMED,
             _ => self
-                .buffer_access(*operation, node, map)
-                .unwrap_or_else(|| self.costs.computing(*operation, &layout, bits, self.facts)),
+                .buffer_access(operation, node, map)
+                .unwrap_or_else(|| self.computing(operation, &layout, bits)),
         }
     }
 }
 
-/// Whether an inline assembly of several elements at a time (`packed_element`) packs neighbours along the last
-/// dimension. The op does not specify which elements it packs; but programs rely on neighbours, as an assembly need
-/// not treat each element separately.
-fn packs_neighbours(operation: OperationRef<'_, '_>, layout: &LinearLayout) -> bool {
-    let Some(assembly) = ElementwiseInlineAsmOp::of(operation) else {
-        return true;
-    };
-    let Some(&last) = layout.out_dims().last() else {
-        return true;
-    };
-    let packed = u64::try_from(assembly.packed_element()).unwrap_or(1).max(1);
-    let together = packed.min(layout.out_dim_size(last)).ilog2();
-    let registers = layout.in_dim_size_log2(Dim::REGISTER);
-    let is_next = |bit: u32| {
-        layout.out_dims().iter().all(|&dim| {
-            let step = if dim == last { 1 << bit } else { 0 };
-            layout.basis_entry(Dim::REGISTER, bit, dim) == step
-        })
-    };
-    (0..together).all(|bit| bit < registers && is_next(bit))
-}
-
-/// Whether a product may still be running in the next iteration as far as a factor is concerned, if the factor is in
-/// memory: the loop loads it, and the product only adds to an accumulator. A factor in registers is needed again at once.
-fn may_run_on<'c: 'a, 'a>(operand: usize, product: OperationRef<'c, 'a>) -> bool {
+/// Whether a product only adds to an accumulator what a loop loads for this operand.
+fn runs_on<'c: 'a, 'a>(operand: usize, product: OperationRef<'c, 'a>) -> bool {
     let block = product.parent_block();
     let is_here = |operation: OperationRef<'c, 'a>| operation.parent_block() == block;
     let is_sum = product.result_value(0).is_some_and(|sum| {
@@ -563,4 +611,26 @@ fn may_run_on<'c: 'a, 'a>(operand: usize, product: OperationRef<'c, 'a>) -> bool
         OpFacts::of(operation).anchor == Some(LayoutAnchor::Load) && is_here(operation)
     });
     is_sum && adds && is_loaded
+}
+
+/// Whether an inline assembly of several elements at a time (`packed_element`) packs neighbours along the last
+/// dimension. The op does not specify which elements it packs; but programs rely on neighbours, as an assembly need
+/// not treat each element separately.
+fn packs_neighbours(operation: OperationRef<'_, '_>, layout: &LinearLayout) -> bool {
+    let Some(assembly) = ElementwiseInlineAsmOp::of(operation) else {
+        return true;
+    };
+    let Some(&last) = layout.out_dims().last() else {
+        return true;
+    };
+    let packed = u64::try_from(assembly.packed_element()).unwrap_or(1).max(1);
+    let together = packed.min(layout.out_dim_size(last)).ilog2();
+    let registers = layout.in_dim_size_log2(Dim::REGISTER);
+    let is_next = |bit: u32| {
+        layout.out_dims().iter().all(|&dim| {
+            let step = if dim == last { 1 << bit } else { 0 };
+            layout.basis_entry(Dim::REGISTER, bit, dim) == step
+        })
+    };
+    (0..together).all(|bit| bit < registers && is_next(bit))
 }

@@ -27,6 +27,9 @@ use super::relation::{Relation, element_bits};
 /// The largest number of ops of a slice.
 const LARGEST: usize = 64;
 
+/// A value comes from more ops than are to be looked at.
+struct TooMany;
+
 /// A slice during the search.
 #[derive(Default)]
 struct Slice<'c, 'a> {
@@ -112,62 +115,89 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// What it costs to compute a value in a layout from constants, ranges, and scalars, as often as the ops run that it
     /// comes from; `None` if it comes from anything else, or from too many ops.
     pub(super) fn computed_anew(&self, value: Value<'c, 'a>, wanted: LayoutId) -> Option<Cost> {
-        self.computed(value, wanted, LARGEST).map(|(cost, _)| cost)
+        let found = self.computed(value, wanted, LARGEST);
+        found.ok().flatten().map(|(cost, _)| cost)
     }
 
-    /// The same within so many ops, and how many there are.
+    /// The same within so many ops, and how many there are. That there is no way at all is as worth keeping as what a way
+    /// costs: values have operands in common.
     fn computed(
         &self,
         value: Value<'c, 'a>,
         wanted: LayoutId,
         most: usize,
-    ) -> Option<(Cost, usize)> {
+    ) -> Result<Option<(Cost, usize)>, TooMany> {
         let Some(tensor) = RankedTensor::of(value.r#type()) else {
-            return Some((0, 0));
+            return Ok(Some((0, 0)));
         };
-        let operation = value.defining_op()?;
+        let Some(operation) = value.defining_op() else {
+            return Ok(None);
+        };
         let key = (key(value), wanted);
-        if let Some(&known) = self.anew.borrow().get(&key) {
-            return known.filter(|(_, operations)| *operations <= most);
-        }
-        let found = || {
-            let most = most.checked_sub(1)?;
-            let node = &self.graph.nodes[self.graph.node_of_op(operation)?];
-            let NodeKind::Op(_, _, relation) = &node.kind else {
-                return None;
-            };
-            if !may_be_copied(operation, node) {
-                return None;
-            }
-            let label = self
-                .catalog
-                .label_of_result(*relation, wanted, node.shape)?;
-            let layout = self.catalog.linear(self.catalog.map(label)?);
-            let bits = element_bits(tensor);
-            let own = times(
-                self.costs.computing(operation, &layout, bits, self.facts),
-                node.frequency,
-            );
-            // Something for each op: of layouts that cost the same the one that copies nothing is taken.
-            let (mut cost, mut operations) = (own + 1, 1);
-            for (position, operand) in operation.operand_values().enumerate() {
-                let Some(tensor) = RankedTensor::of(operand.r#type()) else {
-                    continue;
-                };
-                let shape = self.catalog.shape(&tensor.shape());
-                let wanted = self.catalog.operand(*relation, label, position, shape)?;
-                let (more, others) = self.computed(operand, wanted, most)?;
-                cost = cost.saturating_add(more);
-                operations += others;
-            }
-            (operations <= LARGEST).then_some((cost, operations))
+        let known = self.anew.borrow().get(&key).copied();
+        let found = known.map_or_else(|| self.computed_by(operation, tensor, wanted, most), Ok);
+        let found = match found {
+            // Within more ops there may be a way.
+            Err(TooMany) if most < LARGEST => return Err(TooMany),
+            Err(TooMany) => None,
+            Ok(found) => found,
         };
-        let found = found();
-        // Within more ops there may be a way.
-        if found.is_some() || most == LARGEST {
+        if known.is_none() {
             self.anew.borrow_mut().insert(key, found);
         }
-        found.filter(|(_, operations)| *operations <= most)
+        match found {
+            Some((_, operations)) if operations > most => Err(TooMany),
+            found => Ok(found),
+        }
+    }
+
+    /// The same for the result of an op of which nothing is known.
+    fn computed_by(
+        &self,
+        operation: OperationRef<'c, 'a>,
+        tensor: RankedTensor<'c>,
+        wanted: LayoutId,
+        most: usize,
+    ) -> Result<Option<(Cost, usize)>, TooMany> {
+        let most = most.checked_sub(1).ok_or(TooMany)?;
+        let Some(node) = self.graph.node_of_op(operation) else {
+            return Ok(None);
+        };
+        let node = &self.graph.nodes[node];
+        let NodeKind::Op(_, _, relation) = &node.kind else {
+            return Ok(None);
+        };
+        if !may_be_copied(operation, node) {
+            return Ok(None);
+        }
+        let label = self.catalog.label_of_result(*relation, wanted, node.shape);
+        let Some((label, map)) = label.and_then(|label| Some((label, self.catalog.map(label)?)))
+        else {
+            return Ok(None);
+        };
+        let layout = self.catalog.linear(map);
+        let bits = element_bits(tensor);
+        let own = times(self.computing(operation, &layout, bits), node.frequency);
+        // Something for each op: of layouts that cost the same the one that copies nothing is taken.
+        let (mut cost, mut operations) = (own + 1, 1);
+        for (position, operand) in operation.operand_values().enumerate() {
+            let Some(tensor) = RankedTensor::of(operand.r#type()) else {
+                continue;
+            };
+            let shape = self.catalog.shape(&tensor.shape());
+            let Some(wanted) = self.catalog.operand(*relation, label, position, shape) else {
+                return Ok(None);
+            };
+            let Some((more, others)) = self.computed(operand, wanted, most)? else {
+                return Ok(None);
+            };
+            cost = cost.saturating_add(more);
+            operations += others;
+        }
+        match operations <= LARGEST {
+            true => Ok(Some((cost, operations))),
+            false => Err(TooMany),
+        }
     }
 }
 
@@ -257,9 +287,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         };
         let layout = catalog.linear(map);
         let bits = element_bits(tensor);
-        let cost = engine
-            .costs
-            .computing(operation, &layout, bits, engine.facts);
+        let cost = engine.computing(operation, &layout, bits);
         // Its own cost comes first: where that is too much, its operands need not be looked at.
         self.cost = self.cost.saturating_add(times(cost, node.frequency));
         if self.cost > limit {

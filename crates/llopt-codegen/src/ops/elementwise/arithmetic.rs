@@ -133,7 +133,10 @@ pub(crate) fn arith(lowering: &mut FunctionLowering<'_, '_>, op: arith::Op<'_, '
             None => binary(lowering, operation, |e, a, b| e.shl(a, b)),
         },
         Op::ShRSI(_) => binary(lowering, operation, |e, a, b| e.ashr(a, b)),
-        Op::ShRUI(_) => binary(lowering, operation, |e, a, b| e.lshr(a, b)),
+        Op::ShRUI(_) => match Partwise::of(op) {
+            Some(shift) => in_words::integer_operation(lowering, operation, shift),
+            None => binary(lowering, operation, |e, a, b| e.lshr(a, b)),
+        },
         Op::AddF(_) => brief_floats::float_operation(lowering, operation, |e, a, b| e.fadd(a, b)),
         Op::SubF(_) => brief_floats::float_operation(lowering, operation, |e, a, b| e.fsub(a, b)),
         Op::MulF(_) => brief_floats::float_operation(lowering, operation, |e, a, b| e.fmul(a, b)),

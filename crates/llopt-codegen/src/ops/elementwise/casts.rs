@@ -4,6 +4,7 @@ use inkwell::values::InstructionOpcode;
 use llopt_plan::element::{Element, Float8};
 use melior::ir::OperationRef;
 
+use crate::ops::elementwise::in_words;
 use crate::targets::hooks::Rounding;
 use crate::values::element::LlvmType;
 use crate::values::float8;
@@ -59,6 +60,11 @@ fn convert_distinct<'ctx>(
         // Doubles and other eight-bit formats are converted through f32, which holds every code exactly.
         (Element::F64 | Element::Float8(_), Element::Float8(_)) => through(Element::F32, rounding),
         (Element::Float8(_), Element::F64) => through(Element::F32, rounding),
+        (Element::Float8(Float8::E5M2), Element::F16)
+            if let Some(halves) = in_words::halves_of_e5m2(e, lowering.hooks(), &values) =>
+        {
+            Ok(halves)
+        }
         (Element::Float8(format), _) if to.is_float() => Ok(values
             .iter()
             .map(|value| float8::widen(e, format, *value, to))

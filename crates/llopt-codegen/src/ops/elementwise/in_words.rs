@@ -9,8 +9,8 @@
 //! | `x + y` | `(x' + y') ^ ((x ^ y) & H)` | 5 | 3 |
 //! | `x - y` | `((x \| H) - y') ^ ((x ^ ~y) & H)` | 5 | 3 |
 //! | and, or, xor | the same of words | 1 | 1 |
-//! | `x << n` | the same of words, masked | | 2 |
-//! | a byte as 16 bits | a permute for two | 1 | |
+//! | `x << n`, `x >> n` | the same of words, masked | | 2 |
+//! | a byte as 16 bits, or as the upper byte of them | a permute for two | 1 | |
 //!
 //! Without their highest bits two bytes add up to at most 254, so nothing is carried into the next byte; the highest
 //! bit of a sum is that carry xor those of the operands. In a difference a borrow stops at the bit that was set. (The
@@ -98,7 +98,6 @@ fn halves_of_bytes<'ctx>(
     hooks: &dyn Hooks,
     bytes: &Registers<'ctx>,
 ) -> Option<Registers<'ctx>> {
-    const BYTES: usize = 4;
     let mut distinct: Vec<V<'ctx>> = Vec::new();
     let places: Vec<usize> = bytes
         .iter()
@@ -110,26 +109,61 @@ fn halves_of_bytes<'ctx>(
             })
         })
         .collect();
-    if distinct.len() < 2 || distinct.iter().all(|byte| is_constant(*byte)) {
+    let wide = spread(e, hooks, &distinct, Half::Low, e.int(16).into())?;
+    Some(places.into_iter().map(|place| wide[place]).collect())
+}
+
+/// Numbers of the format e5m2 that come in words as `f16`, whose upper bytes they are.
+pub(crate) fn halves_of_e5m2<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    bytes: &[V<'ctx>],
+) -> Option<Vec<V<'ctx>>> {
+    spread(e, hooks, bytes, Half::High, Element::F16.llvm(e.context))
+}
+
+/// The byte of 16 bits that holds a number.
+#[derive(Clone, Copy, PartialEq)]
+enum Half {
+    Low,
+    High,
+}
+
+/// Distinct bytes that come in words as elements of 16 bits, whose other bytes are zero.
+fn spread<'ctx>(
+    e: &Emitter<'ctx>,
+    hooks: &dyn Hooks,
+    bytes: &[V<'ctx>],
+    half: Half,
+    of: BasicTypeEnum<'ctx>,
+) -> Option<Vec<V<'ctx>>> {
+    const BYTES: usize = 4;
+    // A byte of the second word of a permute, which is zero.
+    const ZERO: u8 = 4;
+    if bytes.len() < 2 || bytes.iter().all(|byte| is_constant(*byte)) {
         return None;
     }
-    let order = order_in_words(e, &distinct)?;
-    let ordered: Vec<V<'ctx>> = order.iter().map(|place| distinct[*place]).collect();
-    let halves = e.vector(e.int(16).into(), 2).into();
+    let order = order_in_words(e, bytes)?;
+    let ordered: Vec<V<'ctx>> = order.iter().map(|place| bytes[*place]).collect();
+    let two_of = e.vector(of, 2).into();
     let zero = e.i32(0);
-    let mut wide = vec![e.poison(e.int(16).into()); distinct.len()];
+    let mut wide = vec![e.poison(of); bytes.len()];
     for (word, of_word) in packed(e, hooks, &ordered, BYTES)
         .into_iter()
         .zip(order.chunks(BYTES))
     {
         for (first, two) in (0..).step_by(2).zip(of_word.chunks(2)) {
-            let spread = hooks.permute_bytes(e, word, zero, [first, 4, first + 1, 4]);
-            for (place, element) in two.iter().zip(e.unpack(e.bitcast(spread, halves))) {
+            let selected = match half {
+                Half::Low => [first, ZERO, first + 1, ZERO],
+                Half::High => [ZERO, first, ZERO, first + 1],
+            };
+            let spread = hooks.permute_bytes(e, word, zero, selected);
+            for (place, element) in two.iter().zip(e.unpack(e.bitcast(spread, two_of))) {
                 wide[*place] = element;
             }
         }
     }
-    Some(places.into_iter().map(|place| wide[place]).collect())
+    Some(wide)
 }
 
 /// The operation in words, if its operands come in words.

@@ -32,6 +32,7 @@ impl PartwiseCode for Partwise {
             Self::AddFloats => e.fadd(x, y),
             Self::SubtractFloats => e.fsub(x, y),
             Self::ShiftLeft(by) => e.shl(x, e.int_like(x, i64::from(by))),
+            Self::ShiftRight(by) => e.lshr(x, e.int_like(x, i64::from(by))),
             Self::LargerUnsigned => e.intrinsic("llvm.umax", &[x.get_type()], &[x, y]),
         }
     }
@@ -46,11 +47,15 @@ impl PartwiseCode for Partwise {
         let vector = e.vector(of, WORD / bits).into();
         match (self, bits) {
             // No instruction shifts the parts of a word: bits that leave a part are masked.
-            (Self::ShiftLeft(by), _) => {
-                let part = (1u64 << bits) - (1 << by);
+            (Self::ShiftLeft(by) | Self::ShiftRight(by), _) => {
+                let all = (1u64 << bits) - 1;
+                let part = match self {
+                    Self::ShiftLeft(_) => all >> by << by,
+                    _ => all >> by,
+                };
                 let parts = (0..WORD).step_by(bits as usize);
                 let kept = parts.fold(0, |mask, at| mask | part << at) as u32;
-                let shifted = e.shl(x, e.i32(i64::from(by)));
+                let shifted = self.of_numbers(e, x, y);
                 let kept = e.i32(i64::from(kept.cast_signed()));
                 e.bitcast(e.and(shifted, kept), vector)
             }

@@ -42,6 +42,10 @@ impl BackEnd for Amdgpu {
         define_control_constants(context, module, self.target);
     }
 
+    fn intrinsics(&self) -> &'static str {
+        "llvm.amdgcn."
+    }
+
     fn passes(&self) -> VendorPasses {
         VendorPasses {
             first: "",
@@ -49,6 +53,7 @@ impl BackEnd for Amdgpu {
             in_functions: "infer-address-spaces,",
             // Determines which of the registers that a launch fills are read by a kernel.
             last: "amdgpu-attributor,",
+            idle: &[],
         }
     }
 

@@ -33,12 +33,19 @@ impl BackEnd for Nvptx {
         module.add_basic_value_flag("nvvm-reflect-ftz", FlagBehavior::Override, flag);
     }
 
+    fn intrinsics(&self) -> &'static str {
+        "llvm.nvvm."
+    }
+
     fn passes(&self) -> VendorPasses {
         VendorPasses {
             // libdevice's queries about the compilation, and the ranges of special registers.
             first: "nvvm-reflect,function(nvvm-intr-range),",
             in_functions: "",
             last: "",
+            // It writes sums so that they have parts in common, after the optimiser has done the same: no listing of a
+            // corpus differs without it.
+            idle: &[c"nary-reassociate"],
         }
     }
 

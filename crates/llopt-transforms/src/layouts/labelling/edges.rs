@@ -38,6 +38,16 @@ impl<'f> EdgeCosts<'f> {
         }
     }
 
+    /// Costs that are known, row by row.
+    pub(super) fn of_table(columns: usize, costs: Vec<Cost>) -> Self {
+        Self {
+            terms: Vec::new(),
+            columns,
+            bounds: vec![Cell::new(None); costs.len()],
+            known: costs.into_iter().map(Some).map(Cell::new).collect(),
+        }
+    }
+
     /// Adds a term.
     pub(super) fn add(&mut self, term: Term<'f>) {
         self.terms.push(term);

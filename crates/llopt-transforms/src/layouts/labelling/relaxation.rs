@@ -46,11 +46,18 @@ struct Link<'p, 'f> {
     columns: usize,
     /// What each label of the smaller node and of the larger one has received from this edge.
     moved: [Vec<i64>; 2],
+    /// What is left for each label of the smaller node and of the larger one, of those that were left at the last look.
+    least: [Vec<i64>; 2],
     /// How many prices are asked for at once, when the bound rests on one that is not known: twice as many each time.
     at_once: usize,
 }
 
 impl Link<'_, '_> {
+    /// What the pairs of a label of the smaller node cost, by the labels of the larger one.
+    fn row(&self, row: usize) -> &[i64] {
+        &self.table[row * self.columns..][..self.columns]
+    }
+
     fn at(&self, row: usize, column: usize) -> i64 {
         self.table[row * self.columns + column]
     }
@@ -66,6 +73,8 @@ pub(super) struct Relaxation<'p, 'f> {
     problem: &'p Problem<'f>,
     /// What labels cost by themselves.
     nodes: Vec<Vec<i64>>,
+    /// What labels cost with what they have received from all edges.
+    sums: Vec<Vec<i64>>,
     links: Vec<Link<'p, 'f>>,
     /// For each node its edges to smaller nodes and to larger ones.
     links_of: Vec<[Vec<usize>; 2]>,
@@ -89,6 +98,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         let mut relaxation = Self {
             problem,
             nodes: Vec::with_capacity(problem.nodes.len()),
+            sums: Vec::new(),
             links: Vec::with_capacity(problem.edges.len()),
             links_of: vec![Default::default(); problem.nodes.len()],
             labels: Vec::with_capacity(problem.nodes.len()),
@@ -103,6 +113,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             relaxation.nodes.push(own);
             relaxation.labels.push((0..costs.len()).collect());
         }
+        relaxation.sums.clone_from(&relaxation.nodes);
         for (number, (&(low, high), costs)) in problem.edges.iter().enumerate() {
             let (rows, columns) = (problem.nodes[low].len(), problem.nodes[high].len());
             let pairs = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
@@ -113,6 +124,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
                 table: table.collect(),
                 columns,
                 moved: [vec![0; rows], vec![0; columns]],
+                least: Default::default(),
                 at_once: 1,
             };
             relaxation.links.push(link);
@@ -165,14 +177,6 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         }
     }
 
-    /// What a label costs with what it has received.
-    fn with_received(&self, node: usize, label: usize) -> i64 {
-        let [smaller, larger] = &self.links_of[node];
-        let from_smaller = smaller.iter().map(|&link| self.links[link].moved[1][label]);
-        let from_larger = larger.iter().map(|&link| self.links[link].moved[0][label]);
-        self.nodes[node][label] + from_smaller.sum::<i64>() + from_larger.sum::<i64>()
-    }
-
     /// Moves costs along the order of the nodes, or against it; the labelling found on the way.
     fn pass(&mut self, is_forward: bool) -> Vec<usize> {
         let count = self.nodes.len();
@@ -181,29 +185,28 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             true => (0, 1),
             false => (1, 0),
         };
-        let mut collected: Vec<i64> = Vec::new();
+        let (mut collected, mut costs) = (Vec::new(), Vec::new());
         for step in 0..count {
             let node = if is_forward { step } else { count - 1 - step };
             let labels = &self.labels[node];
             collected.clear();
-            collected.extend(labels.iter().map(|&label| self.with_received(node, label)));
+            collected.extend(labels.iter().map(|&label| self.sums[node][label]));
             // The label that is cheapest for those that the nodes before have, by what those after send.
-            let with_chosen = |(&label, &cost): (&usize, &i64)| {
-                let known = self.links_of[node][before].iter().map(|&number| {
-                    let link = &self.links[number];
-                    let other = chosen[link.ends[before]];
+            costs.clone_from(&collected);
+            for &number in &self.links_of[node][before] {
+                let link = &self.links[number];
+                let other = chosen[link.ends[before]];
+                for (cost, &label) in costs.iter_mut().zip(labels) {
                     let (row, column) = if is_forward {
                         (other, label)
                     } else {
                         (label, other)
                     };
-                    link.at(row, column) - link.moved[after][label]
-                });
-                cost + known.sum::<i64>()
-            };
-            let costs = labels.iter().zip(&collected).map(with_chosen);
-            let best = costs.enumerate().min_by_key(|&(_, cost)| cost);
-            chosen[node] = labels[best.map_or(0, |(position, _)| position)];
+                    *cost += link.at(row, column) - link.moved[after][label];
+                }
+            }
+            let best = labels.iter().zip(&costs).min_by_key(|(_, cost)| **cost);
+            chosen[node] = best.map_or(labels[0], |(label, _)| *label);
             let [smaller, larger] = &self.links_of[node];
             let shares = smaller.len().max(larger.len()) as i64;
             for number in self.links_of[node][after].clone() {
@@ -221,46 +224,82 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             0 => (&self.labels[low], &self.labels[high]),
             _ => (&self.labels[high], &self.labels[low]),
         };
+        let sums = &mut self.sums[link.ends[from]];
         for (&label, cost) in own.iter().zip(collected) {
-            link.moved[from][label] -= cost.div_euclid(shares);
+            let share = cost.div_euclid(shares);
+            link.moved[from][label] -= share;
+            sums[label] -= share;
         }
         // All that pairs cost then goes on to the other end.
-        for &other in others {
-            let costs = own.iter().map(|&label| {
-                let (row, column) = if from == 0 {
-                    (label, other)
-                } else {
-                    (other, label)
-                };
-                link.at(row, column) - link.moved[from][label]
-            });
-            let least = costs.min().unwrap_or(0);
-            link.moved[1 - from][other] = least;
+        let mut least = vec![i64::MAX; others.len()];
+        let moved = &link.moved[from];
+        match from {
+            0 => {
+                for &row in own {
+                    let costs = link.row(row);
+                    for (least, &column) in least.iter_mut().zip(others) {
+                        *least = (*least).min(costs[column] - moved[row]);
+                    }
+                }
+            }
+            _ => {
+                for (least, &row) in least.iter_mut().zip(others) {
+                    let costs = link.row(row);
+                    let left = own.iter().map(|&column| costs[column] - moved[column]);
+                    *least = left.min().unwrap_or(0);
+                }
+            }
+        }
+        let sums = &mut self.sums[link.ends[1 - from]];
+        for (least, &label) in least.into_iter().zip(others) {
+            sums[label] += least - link.moved[1 - from][label];
+            link.moved[1 - from][label] = least;
         }
     }
 
     /// Changes the labels of single nodes for as long as that lowers what the labelling costs at least.
     fn improve(&self, labelling: &mut [usize]) {
+        // Whether a neighbour has changed since the node took its best label.
+        let mut is_open = vec![true; labelling.len()];
+        let mut costs: Vec<i64> = Vec::new();
         loop {
             let mut changed = false;
             for (node, labels) in self.labels.iter().enumerate() {
-                let cost = |&label: &usize| {
-                    let [smaller, larger] = &self.links_of[node];
-                    let smaller = smaller.iter().map(|&number| {
-                        let link = &self.links[number];
-                        link.at(labelling[link.ends[0]], label)
-                    });
-                    let larger = larger.iter().map(|&number| {
-                        let link = &self.links[number];
-                        link.at(label, labelling[link.ends[1]])
-                    });
-                    self.nodes[node][label] + smaller.sum::<i64>() + larger.sum::<i64>()
-                };
-                let best = labels.iter().copied().min_by_key(cost);
-                let best = best.filter(|best| cost(best) < cost(&labelling[node]));
-                if let Some(best) = best {
+                if !std::mem::take(&mut is_open[node]) {
+                    continue;
+                }
+                let [smaller, larger] = &self.links_of[node];
+                costs.clear();
+                costs.extend(labels.iter().map(|&label| self.nodes[node][label]));
+                for &number in smaller {
+                    let link = &self.links[number];
+                    let row = link.row(labelling[link.ends[0]]);
+                    for (cost, &label) in costs.iter_mut().zip(labels) {
+                        *cost += row[label];
+                    }
+                }
+                for &number in larger {
+                    let link = &self.links[number];
+                    let column = labelling[link.ends[1]];
+                    for (cost, &label) in costs.iter_mut().zip(labels) {
+                        *cost += link.at(label, column);
+                    }
+                }
+                let of_own = labels.iter().zip(&costs);
+                let own = of_own.clone().find(|(label, _)| **label == labelling[node]);
+                let best = of_own.min_by_key(|(_, cost)| **cost);
+                if let (Some((&best, cost)), Some((_, own))) = (best, own)
+                    && cost < own
+                {
                     labelling[node] = best;
                     changed = true;
+                    let others = |numbers: &[usize], end: usize| {
+                        let ends = numbers.iter().map(|&number| self.links[number].ends[end]);
+                        ends.collect::<Vec<_>>()
+                    };
+                    for other in [others(smaller, 0), others(larger, 1)].concat() {
+                        is_open[other] = true;
+                    }
                 }
             }
             if !changed {
@@ -296,16 +335,15 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     fn take_bound(&mut self) -> bool {
         let mut bound = 0;
         for (node, labels) in self.labels.iter().enumerate() {
-            let costs = labels.iter().map(|&label| self.with_received(node, label));
+            let costs = labels.iter().map(|&label| self.sums[node][label]);
             bound += costs.min().unwrap_or(0);
         }
         let mut unknown = Vec::new();
-        for (number, link) in self.links.iter().enumerate() {
-            let least = self.pairs(number).min();
-            if let Some((least, row, column)) = least {
+        for number in 0..self.links.len() {
+            if let Some((least, row, column)) = self.look(number) {
                 bound += least;
                 self.of_links[number] = least;
-                if link.costs.known_at(row, column).is_none() {
+                if self.links[number].costs.known_at(row, column).is_none() {
                     unknown.push(number);
                 }
             }
@@ -315,6 +353,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         let priced = !unknown.is_empty();
         for number in unknown {
             self.price_cheapest(number);
+            self.look(number);
         }
         priced
     }
@@ -324,11 +363,44 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         let link = &self.links[number];
         let mut pairs: Vec<_> = self.pairs(number).collect();
         pairs.retain(|&(_, row, column)| link.costs.known_at(row, column).is_none());
-        pairs.sort_unstable();
-        for &(_, row, column) in pairs.iter().take(link.at_once) {
+        if pairs.len() > link.at_once {
+            pairs.select_nth_unstable(link.at_once);
+            pairs.truncate(link.at_once);
+        }
+        for &(_, row, column) in &pairs {
             self.price(number, row, column);
         }
         self.links[number].at_once *= 2;
+    }
+
+    /// Looks at what is left of the pairs of an edge: for each label, and the pair of which least is left, the first of
+    /// equal ones.
+    fn look(&mut self, number: usize) -> Option<(i64, usize, usize)> {
+        let link = &mut self.links[number];
+        let [rows, columns] = link.ends.map(|end| &self.labels[end]);
+        let [mut of_rows, mut of_columns] = std::mem::take(&mut link.least);
+        of_rows.clear();
+        of_columns.clear();
+        of_columns.resize(columns.len(), i64::MAX);
+        let mut found: Option<(i64, usize, usize)> = None;
+        for &row in rows {
+            let (costs, moved) = (link.row(row), link.moved[0][row]);
+            let mut of_row = (i64::MAX, 0);
+            for (&column, of_column) in columns.iter().zip(&mut of_columns) {
+                let left = costs[column] - moved - link.moved[1][column];
+                *of_column = left.min(*of_column);
+                if left < of_row.0 {
+                    of_row = (left, column);
+                }
+            }
+            let (left, column) = of_row;
+            of_rows.push(left);
+            if found.is_none_or(|(least, ..)| left < least) {
+                found = Some((left, row, column));
+            }
+        }
+        link.least = [of_rows, of_columns];
+        found
     }
 
     /// What is left of the costs of the pairs of an edge.
@@ -341,27 +413,22 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         })
     }
 
-    /// Drops the labels that only labellings above the limit have.
+    /// Drops the labels that only labellings above the limit have, by the last look at all edges.
     fn drop_labels(&mut self) {
         let more = self.scaled_limit().saturating_sub(self.now);
         // What each label costs more than the cheapest one of its node, and its pairs more than the cheapest of their edge.
         let mut excess: Vec<Vec<i64>> = Vec::with_capacity(self.nodes.len());
         for (node, labels) in self.labels.iter().enumerate() {
-            let costs = labels.iter().map(|&label| self.with_received(node, label));
+            let costs = labels.iter().map(|&label| self.sums[node][label]);
             let costs: Vec<i64> = costs.collect();
             let least = costs.iter().copied().min().unwrap_or(0);
             excess.push(costs.into_iter().map(|cost| cost - least).collect());
         }
         for (link, least) in self.links.iter().zip(&self.of_links) {
-            let [low, high] = link.ends;
-            let (rows, columns) = (&self.labels[low], &self.labels[high]);
-            for (&row, more) in rows.iter().zip(&mut excess[low]) {
-                let left = columns.iter().map(|&column| link.left(row, column));
-                *more += left.min().unwrap_or(0) - least;
-            }
-            for (&column, more) in columns.iter().zip(&mut excess[high]) {
-                let left = rows.iter().map(|&row| link.left(row, column));
-                *more += left.min().unwrap_or(0) - least;
+            for (end, of_labels) in link.ends.into_iter().zip(&link.least) {
+                for (more, of_label) in excess[end].iter_mut().zip(of_labels) {
+                    *more += of_label - least;
+                }
             }
         }
         for (labels, excess) in self.labels.iter_mut().zip(excess) {
@@ -386,6 +453,9 @@ impl<'p, 'f> Relaxation<'p, 'f> {
                 };
             }
             self.limit = self.limit.min(self.problem.cost(&labels));
+            for number in 0..self.links.len() {
+                self.look(number);
+            }
             self.drop_labels();
         }
     }
@@ -413,9 +483,12 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         for link in &self.links {
             let [low, high] = link.ends;
             let (rows, columns) = (&self.labels[low], &self.labels[high]);
-            rest.add_edge(low, high, move |row, column| {
-                link.costs.least(rows[row], columns[column])
+            let pairs = rows.iter().flat_map(|&row| {
+                let pairs = columns.iter();
+                pairs.map(move |&column| link.costs.least(row, column))
             });
+            let costs = EdgeCosts::of_table(columns.len(), pairs.collect());
+            rest.edges.insert((low, high), costs);
         }
         rest
     }
