@@ -1,7 +1,6 @@
 // Loops without products: loads are one iteration ahead, through registers.
 //
 // RUN: llopt compile %s --target cuda:90 --num-warps 8 --emit ttgir -o - | FileCheck %s
-// RUN: llopt compile %s --target cuda:90 --num-warps 4 --emit ttgir -o - | FileCheck %s --check-prefix=FEW
 // RUN: llopt compile %s --target cuda:90 --num-stages 1 --emit ttgir -o - | FileCheck %s --check-prefix=ONE
 // RUN: llopt compile %s --target hip:gfx942 --emit ttgir -o - | FileCheck %s --check-prefix=APART
 
@@ -14,11 +13,6 @@ module {
   // CHECK: %[[WIDE:.*]] = arith.extf %[[DATA]]
   // CHECK: %[[MORE:.*]] = arith.addf %[[SUM]], %[[WIDE]]
   // CHECK: scf.yield %[[MORE]], %[[NEXT]]
-  // With four warps fewer blocks would be resident, and there is little work to overlap with.
-  // FEW-LABEL: @sum
-  // FEW: scf.for
-  // FEW: %[[DATA:.*]] = tt.load
-  // FEW: arith.extf %[[DATA]]
   // One stage leaves the loop as it is.
   // ONE-LABEL: @sum
   // ONE: scf.for
@@ -54,6 +48,42 @@ module {
     %to = tt.splat %out : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>
     %place = tt.addptr %to, %range : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32>
     tt.store %place, %sum : tensor<1024x!tt.ptr<f32>>
+    tt.return
+  }
+
+  // Two blocks of 112 registers for each thread are resident, but only one of 144. Without the other one, memory would
+  // wait for the latency of each iteration.
+  // CHECK-LABEL: @wide
+  // CHECK: scf.for
+  // CHECK: %[[DATA:.*]] = tt.load
+  // CHECK: arith.extf %[[DATA]]
+  // APART-LABEL: @wide
+  // APART: scf.for
+  // APART: tt.load
+  // APART: arith.extf
+  // APART-NOT: scf.for
+  // APART: tt.return
+  tt.func public @wide(%data: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %out: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32 {tt.divisibility = 16 : i32}) {
+    %zero = arith.constant dense<0.0> : tensor<16384xf32>
+    %none = arith.constant dense<0.0> : tensor<16384xf16>
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 16384 : i32
+    %range = tt.make_range {end = 16384 : i32, start = 0 : i32} : tensor<16384xi32>
+    %end = tt.splat %n : i32 -> tensor<16384xi32>
+    %base = tt.splat %data : !tt.ptr<f16> -> tensor<16384x!tt.ptr<f16>>
+    %sum = scf.for %i = %c0 to %n step %step iter_args(%acc = %zero) -> (tensor<16384xf32>) : i32 {
+      %first = tt.splat %i : i32 -> tensor<16384xi32>
+      %at = arith.addi %first, %range : tensor<16384xi32>
+      %mask = arith.cmpi slt, %at, %end : tensor<16384xi32>
+      %address = tt.addptr %base, %at : tensor<16384x!tt.ptr<f16>>, tensor<16384xi32>
+      %x = tt.load %address, %mask, %none : tensor<16384x!tt.ptr<f16>>
+      %wide = arith.extf %x : tensor<16384xf16> to tensor<16384xf32>
+      %next = arith.addf %acc, %wide : tensor<16384xf32>
+      scf.yield %next : tensor<16384xf32>
+    }
+    %to = tt.splat %out : !tt.ptr<f32> -> tensor<16384x!tt.ptr<f32>>
+    %place = tt.addptr %to, %range : tensor<16384x!tt.ptr<f32>>, tensor<16384xi32>
+    tt.store %place, %sum : tensor<16384x!tt.ptr<f32>>
     tt.return
   }
 

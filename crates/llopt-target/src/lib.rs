@@ -55,6 +55,9 @@ pub enum ParseTargetError {
     },
 }
 
+/// SIMD units of a compute unit (CDNA) or of a work-group processor (RDNA).
+pub(crate) const SIMD_UNITS: u32 = 4;
+
 impl Target {
     /// Reads the spelling that Triton's `ttg.target` module attribute and the command line share:
     /// `cuda:<compute capability>` (`cuda:90`) or `hip:<gfx name>` (`hip:gfx942`).
@@ -177,13 +180,26 @@ impl Target {
     }
 
     /// Registers of 32 bits that one thread can have where its block has `threads` threads and a multiprocessor to
-    /// itself, accumulation registers included. A SIMD unit of AMD has 512 for each lane (CDNA, half of them
-    /// accumulation registers) or at least 1,024 (RDNA), and divides them among its waves; the waves of a work-group are
-    /// divided among four SIMD units (ISA manuals, "Vector General-Purpose Registers").
+    /// itself, accumulation registers included.
     #[must_use]
     pub fn registers_of_each(self, threads: u32) -> u32 {
-        const UNITS: u32 = 4;
-        let waves = threads.div_ceil(self.warp_size() * UNITS).max(1);
+        match self.simd_registers() {
+            None => (self.registers_per_block() / threads.max(1)).min(self.registers_per_thread()),
+            Some(registers) => {
+                let waves = threads.div_ceil(self.warp_size() * SIMD_UNITS).max(1);
+                match self.architecture.family {
+                    // Half of them are accumulation registers.
+                    Family::Cdna2 | Family::Cdna3 | Family::Cdna4 => registers / waves,
+                    _ => (registers / waves).min(self.registers_per_thread()),
+                }
+            }
+        }
+    }
+
+    /// Registers that a SIMD unit of AMD has for each lane, which it divides among its waves: 512 (CDNA, half of them
+    /// accumulation registers) or at least 1,024 (RDNA). The waves of a work-group are divided among four SIMD units (ISA
+    /// manuals, "Vector General-Purpose Registers"). `None` where all warps of a multiprocessor share its registers.
+    pub(crate) fn simd_registers(self) -> Option<u32> {
         match self.architecture.family {
             Family::Volta
             | Family::Turing
@@ -191,13 +207,9 @@ impl Target {
             | Family::Ada
             | Family::Hopper
             | Family::Blackwell
-            | Family::BlackwellWorkstation => {
-                (self.registers_per_block() / threads.max(1)).min(self.registers_per_thread())
-            }
-            Family::Cdna2 | Family::Cdna3 | Family::Cdna4 => 512 / waves,
-            Family::Rdna3 | Family::Rdna4 | Family::Gfx1250 => {
-                (1024 / waves).min(self.registers_per_thread())
-            }
+            | Family::BlackwellWorkstation => None,
+            Family::Cdna2 | Family::Cdna3 | Family::Cdna4 => Some(512),
+            Family::Rdna3 | Family::Rdna4 | Family::Gfx1250 => Some(1024),
         }
     }
 

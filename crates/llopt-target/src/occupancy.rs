@@ -2,9 +2,10 @@
 //!
 //! CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": registers are allocated to warps in
 //! units of eight per thread; shared memory has 1 KB more than a block can get, and the system takes 1 KB for each
-//! block. "Arithmetic Instructions": results of special functions for each cycle and multiprocessor.
+//! block. "Arithmetic Instructions": results of special functions for each cycle and multiprocessor. AMD's ISA manuals: each of
+//! four SIMD units has registers for its own waves, and places for eight of them (CDNA 3) or sixteen (RDNA 3).
 
-use crate::{Target, Vendor};
+use crate::{SIMD_UNITS, Target, Vendor};
 
 /// Threads that a multiprocessor has at a time (the least of the table, from compute capability 8.6 on).
 const RESIDENT_THREADS: u32 = 1536;
@@ -18,13 +19,29 @@ impl Target {
     /// and so many bytes of shared memory. At least one.
     #[must_use]
     pub fn resident_blocks(self, threads: u32, registers: u32, shared: u64) -> u32 {
-        let registers = registers.max(1).next_multiple_of(REGISTER_UNIT) * threads.max(1);
+        let each = registers.max(1).next_multiple_of(REGISTER_UNIT);
         let memory = u64::from(self.shared_memory_limit() + SYSTEM_BYTES);
         let by_memory = memory / (shared + u64::from(SYSTEM_BYTES));
         let by_memory = u32::try_from(by_memory).unwrap_or(u32::MAX);
-        let by_threads = RESIDENT_THREADS / threads.max(1);
-        let by_registers = self.registers_per_block() / registers;
-        by_registers.min(by_memory).min(by_threads).max(1)
+        let by_warps = match self.simd_registers() {
+            None => {
+                let by_registers = self.registers_per_block() / (each * threads.max(1));
+                by_registers.min(RESIDENT_THREADS / threads.max(1))
+            }
+            Some(registers) => {
+                let waves = (registers / each).min(self.waves_of_simd_unit());
+                waves * SIMD_UNITS / threads.div_ceil(self.warp_size()).max(1)
+            }
+        };
+        by_warps.min(by_memory).max(1)
+    }
+
+    /// Waves that a SIMD unit of AMD has at a time.
+    fn waves_of_simd_unit(self) -> u32 {
+        match self.warp_size() {
+            64 => 8,
+            _ => 16,
+        }
     }
 
     /// Cycles for which a warp's special function (an exponential, a logarithm, a root) keeps its unit busy, if an
@@ -54,5 +71,17 @@ mod tests {
         assert_eq!(hopper.resident_blocks(128, 32, 112 * 1024), 2);
         assert_eq!(hopper.resident_blocks(128, 32, 114 * 1024), 1);
         assert_eq!(hopper.resident_blocks(128, 32, 400 * 1024), 1);
+    }
+
+    #[test]
+    fn waves_share_the_registers_of_their_simd_unit() {
+        let cdna = Target::parse("hip:gfx942").unwrap();
+        // Up to 64 registers leave all eight places of a unit, each for one wave of a block of four.
+        assert_eq!(cdna.resident_blocks(256, 64, 0), 8);
+        assert_eq!(cdna.resident_blocks(256, 72, 0), 7);
+        assert_eq!(cdna.resident_blocks(512, 88, 0), 2);
+        let rdna = Target::parse("hip:gfx1100").unwrap();
+        assert_eq!(rdna.resident_blocks(128, 64, 0), 16);
+        assert_eq!(rdna.resident_blocks(128, 128, 0), 8);
     }
 }

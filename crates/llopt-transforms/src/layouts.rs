@@ -21,6 +21,7 @@ mod cost;
 mod engine;
 mod factors;
 mod facts;
+mod fewest_accesses;
 mod frequency;
 mod graph;
 mod grid;

@@ -93,6 +93,7 @@ mod running;
 mod slice;
 pub mod stages;
 pub(crate) mod stores;
+mod streamed_registers;
 mod streams;
 mod waits;
 mod warps;

@@ -168,10 +168,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let Some(access) = self.access(operation) else {
                 continue;
             };
-            let size = |label: LayoutId| {
-                let price = self.size(&access, &self.catalog.linear(self.catalog.map(label)?))?;
-                Some((price.instructions, price.sectors))
-            };
+            let size = |label: LayoutId| self.access_size(&access, label);
             let Some((instructions, sectors)) = size(labels[index]) else {
                 continue;
             };
@@ -205,7 +202,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The layout that an operand has, and the one that is wanted.
-    fn ends(
+    pub(super) fn ends(
         &self,
         used: &Use<'c, 'a>,
         producer: LayoutId,

@@ -39,6 +39,9 @@ fn is_buffer_access(operation: OperationRef<'_, '_>) -> bool {
     OpFacts::of(operation).anchor == Some(LayoutAnchor::Buffer)
 }
 
+/// The rank of proposals that are tried after all others.
+const LAST: usize = usize::MAX;
+
 /// A rank, a node, and a layout for it: what has a lower rank is tried before.
 type Proposal = (usize, usize, LayoutId);
 
@@ -279,6 +282,15 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 for (rank, encoding) in encodings.unwrap_or_default().into_iter().enumerate() {
                     let layout = self.catalog.layout(Encoding::Blocked(encoding), node.shape);
                     proposals.push((rank, *index, layout));
+                }
+            }
+            if !asked.reduced.is_empty() {
+                let (num_warps, lanes) = (self.grid.num_warps, self.grid.threads_per_warp);
+                let target = self.costs.target;
+                let wider = described.encodings_in_sectors(num_warps, lanes, &own, target);
+                for encoding in wider.unwrap_or_default() {
+                    let layout = self.catalog.layout(Encoding::Blocked(encoding), node.shape);
+                    proposals.push((LAST, *index, layout));
                 }
             }
         }

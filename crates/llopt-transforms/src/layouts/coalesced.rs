@@ -242,6 +242,51 @@ impl GlobalAccess<'_> {
         encodings
     }
 
+    /// The layouts of a load in which each thread has more neighbours than one instruction moves, up to a sector. No two
+    /// lanes load parts of one sector then, and ops that combine or compare neighbours exchange less between threads; but
+    /// each instruction requests more lines. None for what is stored: parts of a sector are stored one by one.
+    ///
+    /// # Errors
+    /// When a number of warps, threads or a size is not a power of two.
+    pub fn encodings_in_sectors(
+        &self,
+        num_warps: u32,
+        threads_per_warp: u32,
+        cga_layout: &CgaLayout,
+        target: Target,
+    ) -> Result<Vec<Blocked>, EncodingError> {
+        let order = self.order();
+        let Some(&fastest) = order.first().filter(|_| self.kind == AccessKind::Load) else {
+            return Ok(Vec::new());
+        };
+        let dim = fastest as usize;
+        let share = cga_layout.share(self.shape)?;
+        let threads = u64::from(num_warps) * u64::from(threads_per_warp);
+        let sector = u64::from(target.global_costs().sector_bytes) / self.bytes();
+        let most = (share.iter().product::<u64>() / threads)
+            .min(share.get(dim).copied().unwrap_or(1))
+            .min(self.contiguity(dim))
+            .min(sector);
+        let vectors = std::iter::successors(Some(2 * self.vector_along(dim, target)), |vector| {
+            Some(2 * vector)
+        });
+        vectors
+            .take_while(|vector| *vector <= most)
+            .map(|vector| {
+                let mut size_per_thread = vec![1; self.shape.len()];
+                size_per_thread[dim] = vector as u32;
+                Blocked::spread(
+                    self.shape,
+                    &size_per_thread,
+                    &order,
+                    num_warps,
+                    threads_per_warp,
+                    cga_layout.clone(),
+                )
+            })
+            .collect()
+    }
+
     /// The layouts with dimensions in this order, one for each width of vectors.
     fn in_order(
         &self,

@@ -148,6 +148,11 @@ impl Costs {
         &self.machine
     }
 
+    /// Whether other blocks work while one waits.
+    pub(super) fn hides_waits(&self) -> bool {
+        self.hides_waits
+    }
+
     /// What is left of a cost if other blocks work during the waits that it contains.
     fn unhidden(&self, cost: f32, waiting: f32) -> f32 {
         match self.hides_waits {

@@ -172,7 +172,7 @@ pub(super) fn schedule<'c: 'a, 'a>(
 }
 
 /// Bytes of the results of a load.
-fn bytes_of_results(load: OperationRef<'_, '_>) -> u64 {
+pub(super) fn bytes_of_results(load: OperationRef<'_, '_>) -> u64 {
     let bytes = load.result_values().map(|result| {
         let r#type = result.r#type();
         let element = element_or_self(r#type).bit_width().unwrap_or(u64::BITS);

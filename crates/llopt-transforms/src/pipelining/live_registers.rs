@@ -40,7 +40,7 @@ pub(super) fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
 }
 
 /// Whether the result of a conversion is in the registers of its operand.
-fn renames(conversion: ConvertLayoutOp<'_, '_>, plans: &Plans) -> bool {
+pub(super) fn renames(conversion: ConvertLayoutOp<'_, '_>, plans: &Plans) -> bool {
     let tensor = |value: Value<'_, '_>| ring::tensor(plans, value.r#type());
     let (Some(from), Some(to)) = (tensor(conversion.src()), tensor(conversion.result())) else {
         return false;
@@ -55,7 +55,7 @@ fn renames(conversion: ConvertLayoutOp<'_, '_>, plans: &Plans) -> bool {
 }
 
 /// The operations that need the registers of a value, under its own name or under another one.
-fn users<'c: 'a, 'a>(value: Value<'c, 'a>, plans: &Plans) -> Vec<OperationRef<'c, 'a>> {
+pub(super) fn users<'c: 'a, 'a>(value: Value<'c, 'a>, plans: &Plans) -> Vec<OperationRef<'c, 'a>> {
     let mut found = Vec::new();
     let mut names = vec![value];
     while let Some(name) = names.pop() {
@@ -100,7 +100,7 @@ pub(super) fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 
 }
 
 /// Registers of values from outside a loop that are needed in it or after it.
-fn across<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 {
+pub(super) fn across<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 {
     let mut sum = 0;
     let mut inner = of.operation();
     while let Some(block) = inner.parent_block() {
