@@ -13,7 +13,9 @@
 //!    key `k ^ rest(L(m))` of that lane, and `S` grows by a dimension.
 //! 3. *In memory*: if `S` is not the whole axis yet, `2^p` partial results are left for each `rest`, in different
 //!    warps, or in different blocks of a cluster. They are combined through shared memory ([`memory`]): one of the
-//!    threads that hold a partial result writes it at `rest * 2^p + q`, where `q` numbers the cosets.
+//!    threads that hold a partial result writes it at `rest * 2^p + q`, where `q` numbers the cosets. The bits of `rest` are
+//!    ordered such that lanes beside each other write beside each other ([`places_of`]): in the order of the tensor, the
+//!    results of a thread would lie between them, and its lanes would write to few of the banks.
 //!
 //! # Copies of a result
 //!
@@ -75,6 +77,8 @@ pub struct ReductionPlan {
     pub rest_bits: u32,
     /// The bits of an element's number in the result that tell apart the elements of one block.
     told_by: u32,
+    /// The position of each of them in memory.
+    order: Vec<u32>,
     /// What each key adds to the position of a partial result.
     pub key_places: Vec<u32>,
     /// What each bit of the thread's number adds to it.
@@ -221,6 +225,28 @@ fn lane_steps(
     lane_steps
 }
 
+/// The order in memory of the bits that tell apart the elements of a result: those that single lanes change first.
+fn places_of(lanes: impl Iterator<Item = u32>, bits: u32) -> Vec<u32> {
+    let mut order: Vec<u32> = Vec::new();
+    let single = lanes.filter(|number| number.is_power_of_two());
+    for bit in single.map(u32::trailing_zeros).chain(0..bits) {
+        if !order.contains(&bit) {
+            order.push(bit);
+        }
+    }
+    let mut places = vec![0; order.len()];
+    for (place, bit) in (0..).zip(&order) {
+        places[*bit as usize] = place;
+    }
+    places
+}
+
+/// A number with its bits at these places.
+fn reordered(number: u32, places: &[u32]) -> u32 {
+    let bits = (0..).zip(places);
+    bits.fold(0, |all, (bit, place)| all | (number >> bit & 1) << place)
+}
+
 impl ReductionPlan {
     /// The plan for reducing `tensor` along `axis`.
     pub fn new(tensor: &TensorType, axis: usize) -> Self {
@@ -255,9 +281,16 @@ impl ReductionPlan {
         }
         let partial_bits = axis.bits - combined.rank();
         let free = only_axis & !combined.pivots();
+        let told_by = rests.pivots();
+        let lanes = &thread_bases[..tensor.thread_bits().0 as usize];
+        let lanes = lanes
+            .iter()
+            .map(|element| together(axis.rest(*element), told_by));
+        let order = places_of(lanes, rests.rank());
         let place = |element: u32| {
             let coset = combined.reduce(axis.along(element));
-            together(axis.rest(element), rests.pivots()) << partial_bits | together(coset, free)
+            let rest = reordered(together(axis.rest(element), told_by), &order);
+            rest << partial_bits | together(coset, free)
         };
 
         let (in_register, in_thread) = within.split_at(within.len() - thread_bases.len());
@@ -298,7 +331,8 @@ impl ReductionPlan {
             repeats,
             partial_bits,
             rest_bits: rests.rank(),
-            told_by: rests.pivots(),
+            told_by,
+            order,
             repeated_threads,
             exchanges,
         }
@@ -306,7 +340,7 @@ impl ReductionPlan {
 
     /// The position of the first partial result of an element of the result. Linear in the element's number.
     pub fn first_place(&self, rest: u32) -> u32 {
-        together(rest, self.told_by) << self.partial_bits
+        reordered(together(rest, self.told_by), &self.order) << self.partial_bits
     }
 
     /// Whether results go through shared memory: partial results do, and results whose copies would differ otherwise.
