@@ -31,7 +31,7 @@ use llopt_target::{Feature, Target};
 
 use crate::error::CodegenError;
 use crate::llvm::instructions::{any, change_all};
-use crate::llvm::{addresses, fragment_phis, late_values, parts_where_taken};
+use crate::llvm::{addresses, first_wait, fragment_phis, late_values, parts_where_taken};
 use crate::targets::back_end::{VendorPasses, back_end};
 
 /// Optimises `module`, into which the device libraries are linked already.
@@ -71,7 +71,8 @@ pub fn optimize(
         run(module, machine, "function(early-cse)")?;
     }
     if target.llvm_allocates_registers() {
-        late_values::bring_down(module, target, |function| back_end.threads(function));
+        late_values::order(module, target, &*back_end);
+        first_wait::compute_before(module, &*back_end);
     }
     Ok(())
 }
