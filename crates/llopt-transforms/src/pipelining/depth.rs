@@ -48,6 +48,10 @@
 //!   which no other pipe is busy for more than a third of the time that memory is, of which one computes while the
 //!   other waits; in any other loop so many that their warps hide the latencies of one another's instructions.
 //!
+//! A loop that is known to have few iterations gets no more stages than that. Then the loads of all iterations but the last
+//! are issued before it and those of the last in the first iteration. One more stage would only issue them somewhat earlier,
+//! and leave a buffer and its barrier that nothing uses.
+//!
 //! Threads that hold more values than they have registers get no more stages than the program asks for. Local memory,
 //! to which the rest is spilled in each iteration, is as fast as the L1 cache, and shared memory reduces the size of
 //! that cache.
@@ -65,6 +69,8 @@
 
 /// The largest number of stages that are not requested: the first ones are code before the loop.
 const MOST: u32 = 8;
+/// The fewest stages of which loads are stored in the iteration after the one that issues them.
+const OUTSTANDING: u32 = 3;
 /// Blocks of which one computes while another waits.
 const ALTERNATING: u32 = 2;
 /// Warps that hide the latencies of one another's instructions: three for each part that issues.
@@ -74,6 +80,8 @@ const WARPS: u32 = 12;
 pub(super) struct Rings {
     /// The stages that the program asks for.
     pub(super) asked: u32,
+    /// The most iterations of the loop, where that is known.
+    pub(super) iterations: Option<u64>,
     /// The stages with which one block hides the latency of its loads.
     pub(super) needed: u32,
     /// The same while all multiprocessors load, where the ring is filled once; not fewer.
@@ -133,26 +141,36 @@ impl Rings {
                 .is_some_and(|loaded| loaded.others + 2 * loaded.each <= loaded.limit)
     }
 
+    /// The most stages of which each loads something; at least two.
+    fn useful_stages(&self) -> u32 {
+        let iterations = self
+            .iterations
+            .map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+        iterations.unwrap_or(u32::MAX).max(2)
+    }
+
     /// How far ahead copies are issued, given the number of resident blocks by the number of buffers; `None` if no
     /// ring fits.
     pub(super) fn depth(&self, resident: impl Fn(u64) -> u32) -> Option<Depth> {
+        let useful = self.useful_stages();
+        let asked = self.asked.min(useful);
         let least = u32::try_from(self.fit + 1 - u64::from(self.runs_on).min(self.fit + 1));
         let least = Depth {
-            stages: least.map_or(self.asked, |least| least.min(self.asked)),
+            stages: least.map_or(asked, |least| least.min(asked)),
             early: false,
             outstanding: false,
         };
         if least.stages < 2 {
             return None;
         }
-        if self.stay_outstanding() {
+        if useful >= OUTSTANDING && self.stay_outstanding() {
             return Some(Depth {
-                stages: least.stages.max(3),
+                stages: least.stages.max(OUTSTANDING),
                 outstanding: true,
                 ..least
             });
         }
-        if !self.copies || self.spills || least.stages < self.asked {
+        if !self.copies || self.spills || least.stages < asked {
             return Some(least);
         }
         let is_free = |depth: &Depth| {
@@ -163,12 +181,17 @@ impl Rings {
                 false => blocks * self.warps >= WARPS,
             };
             let as_many = blocks >= resident(self.slots(least));
-            let together = depth.stages <= self.needed.max(self.asked) && enough && compute;
+            let together = depth.stages <= self.needed.max(asked) && enough && compute;
             self.slots(*depth) <= self.fit && (as_many || together)
         };
-        let most = self.loaded.max(self.needed).min(MOST).max(self.asked);
+        let most = self
+            .loaded
+            .max(self.needed)
+            .min(MOST)
+            .max(asked)
+            .min(useful);
         let early = !self.runs_on;
-        let mut depths = (self.asked..=most).rev().map(|stages| Depth {
+        let mut depths = (asked..=most).rev().map(|stages| Depth {
             stages,
             early,
             outstanding: false,
@@ -186,6 +209,7 @@ mod tests {
     /// The choice on an H100 for blocks of 128 threads with so many registers and kilobytes for each buffer.
     fn chosen(
         asked: u32,
+        iterations: None,
         needed: u32,
         kilobytes: u64,
         registers: u32,
@@ -194,6 +218,7 @@ mod tests {
         let target = Target::parse("cuda:90").expect("it is in the table");
         let rings = Rings {
             asked,
+            iterations: None,
             needed,
             loaded: needed,
             fit: (227 << 10) / (kilobytes << 10),
@@ -226,6 +251,7 @@ mod tests {
         let chosen = |kilobytes: u64, registers| {
             let rings = Rings {
                 asked: 4,
+                iterations: None,
                 needed: 4,
                 loaded: 7,
                 fit: (227 << 10) / (kilobytes << 10),
@@ -247,9 +273,34 @@ mod tests {
     }
 
     #[test]
+    fn no_stage_is_without_loads() {
+        let stages = |iterations| {
+            let rings = Rings {
+                asked: 3,
+                iterations,
+                needed: 6,
+                loaded: 6,
+                fit: 8,
+                runs_on: true,
+                copies: true,
+                through_registers: None,
+                by_memory: false,
+                warps: 4,
+                spills: false,
+            };
+            rings.depth(|_| 1).map(|depth| depth.stages)
+        };
+        assert_eq!(stages(None), Some(6));
+        assert_eq!(stages(Some(4)), Some(4));
+        assert_eq!(stages(Some(2)), Some(2));
+        assert_eq!(stages(Some(1)), Some(2));
+    }
+
+    #[test]
     fn what_spills_keeps_its_cache() {
         let rings = |spills| Rings {
             asked: 3,
+            iterations: None,
             needed: 4,
             loaded: 4,
             fit: 4,
@@ -279,6 +330,7 @@ mod tests {
         let depth = |asked, needed, each| {
             let rings = Rings {
                 asked,
+                iterations: None,
                 needed,
                 loaded: needed,
                 fit: 4,
@@ -308,6 +360,7 @@ mod tests {
     fn what_does_not_fit_is_not_asked_for() {
         let rings = |fit, runs_on| Rings {
             asked: 4,
+            iterations: None,
             needed: 4,
             loaded: 4,
             fit,
