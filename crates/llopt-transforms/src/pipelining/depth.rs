@@ -50,7 +50,7 @@
 //!
 //! A loop that is known to have few iterations gets no more stages than that. Then the loads of all iterations but the last
 //! are issued before it and those of the last in the first iteration. One more stage would only issue them somewhat earlier,
-//! and leave a buffer and its barrier that nothing uses.
+//! and leave a buffer and its barrier that nothing uses. Loads through registers that stay outstanding have no such buffer.
 //!
 //! Threads that hold more values than they have registers get no more stages than the program asks for. Local memory,
 //! to which the rest is spilled in each iteration, is as fast as the L1 cache, and shared memory reduces the size of
@@ -69,8 +69,6 @@
 
 /// The largest number of stages that are not requested: the first ones are code before the loop.
 const MOST: u32 = 8;
-/// The fewest stages of which loads are stored in the iteration after the one that issues them.
-const OUTSTANDING: u32 = 3;
 /// Blocks of which one computes while another waits.
 const ALTERNATING: u32 = 2;
 /// Warps that hide the latencies of one another's instructions: three for each part that issues.
@@ -145,6 +143,7 @@ impl Rings {
     fn useful_stages(&self) -> u32 {
         let iterations = self
             .iterations
+            .filter(|_| self.copies)
             .map(|most| u32::try_from(most).unwrap_or(u32::MAX));
         iterations.unwrap_or(u32::MAX).max(2)
     }
@@ -163,9 +162,9 @@ impl Rings {
         if least.stages < 2 {
             return None;
         }
-        if useful >= OUTSTANDING && self.stay_outstanding() {
+        if self.stay_outstanding() {
             return Some(Depth {
-                stages: least.stages.max(OUTSTANDING),
+                stages: least.stages.max(3),
                 outstanding: true,
                 ..least
             });
