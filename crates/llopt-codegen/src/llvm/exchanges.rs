@@ -35,6 +35,7 @@ use inkwell::values::{
     BasicValue, BasicValueEnum, CallSiteValue, InstructionOpcode, InstructionValue, IntValue,
 };
 
+use crate::llvm::c_api::shuffle_mask;
 use crate::llvm::instructions::users;
 use crate::llvm::late_values::only_computes;
 
@@ -65,7 +66,7 @@ struct Group<'ctx> {
     pairs: Vec<Pair<'ctx>>,
 }
 
-/// The groups of a block whose conditions come from outside of it.
+/// The groups of a block.
 fn groups(block: BasicBlock<'_>) -> Vec<Group<'_>> {
     let mut known: HashMap<[BasicValueEnum<'_>; 3], InstructionValue<'_>> = HashMap::new();
     let mut groups: Vec<Group<'_>> = Vec::new();
@@ -84,14 +85,9 @@ fn groups(block: BasicBlock<'_>) -> Vec<Group<'_>> {
         let [Some(y), Some(x)] = [one, other].map(|value| value.as_instruction_value()) else {
             continue;
         };
-        let made = condition.as_instruction_value();
-        let is_inside = made.is_some_and(|made| made.get_parent() == Some(block));
         let BasicValueEnum::IntValue(condition) = condition else {
             continue;
         };
-        if is_inside {
-            continue;
-        }
         let pair = Pair {
             selects: [first, select],
             values: [x, y],
@@ -205,32 +201,16 @@ impl<'ctx> Exchange<'ctx> {
         if count >= group.pairs.len() {
             return None;
         }
-        let mut earliest: HashMap<[BasicValueEnum<'ctx>; 2], usize> = HashMap::new();
-        for taken in &left {
-            let user = places[&taken.user];
-            let first = earliest.entry([taken.own, taken.other]).or_insert(user);
-            *first = user.min(*first);
-        }
-        let is_early = |([own, other], first): (&[BasicValueEnum<'ctx>; 2], &usize)| {
-            let mut made = [own, other]
-                .into_iter()
-                .filter_map(|value| place_of(*value));
-            made.all(|place| place < *first)
-        };
-        if !earliest.iter().all(is_early) {
-            return None;
-        }
+        let taken = placed(left, group.condition.into(), &places, &instructions)?;
         let passed = group
             .pairs
             .iter()
             .filter(|pair| inside.contains(&pair.values[0]));
         let replaced = passed.flat_map(|pair| pair.selects.into_iter().zip(pair.values));
-        let before =
-            |taken: Taken<'ctx>| (taken, instructions[earliest[&[taken.own, taken.other]]]);
         Some(Self {
             condition: group.condition,
             replaced: replaced.collect(),
-            taken: left.into_iter().map(before).collect(),
+            taken,
         })
     }
 
@@ -252,6 +232,30 @@ impl<'ctx> Exchange<'ctx> {
     }
 }
 
+/// Each operand with the instruction before which it is exchanged, the first one that takes it; `None` if a value, or
+/// the condition, is not there yet.
+fn placed<'ctx>(
+    left: Vec<Taken<'ctx>>,
+    condition: BasicValueEnum<'ctx>,
+    places: &HashMap<InstructionValue<'ctx>, usize>,
+    instructions: &[InstructionValue<'ctx>],
+) -> Option<Vec<(Taken<'ctx>, InstructionValue<'ctx>)>> {
+    let mut earliest: HashMap<[BasicValueEnum<'ctx>; 2], usize> = HashMap::new();
+    for taken in &left {
+        let user = places[&taken.user];
+        let first = earliest.entry([taken.own, taken.other]).or_insert(user);
+        *first = user.min(*first);
+    }
+    let place_of = |value: &BasicValueEnum<'ctx>| places.get(&value.as_instruction_value()?);
+    let is_early = |(values, first): (&[BasicValueEnum<'ctx>; 2], &usize)| {
+        let mut made = values.iter().chain([&condition]).filter_map(place_of);
+        made.all(|place| place < first)
+    };
+    let before = |taken: Taken<'ctx>| (taken, instructions[earliest[&[taken.own, taken.other]]]);
+    let is_possible = earliest.iter().all(is_early);
+    is_possible.then(|| left.into_iter().map(before).collect())
+}
+
 fn operand<'ctx>(of: InstructionValue<'ctx>, index: u32) -> Option<BasicValueEnum<'ctx>> {
     of.get_operand(index)?.value()
 }
@@ -262,7 +266,7 @@ fn are_alike(x: InstructionValue<'_>, y: InstructionValue<'_>) -> bool {
     let is_same = |index: u32| operand(x, index) == operand(y, index);
     let is_same_function = match x.get_opcode() {
         // Masks of shuffles are no operands.
-        Op::ShuffleVector => false,
+        Op::ShuffleVector => shuffle_mask(x) == shuffle_mask(y),
         Op::ExtractElement => is_same(1),
         Op::InsertElement => is_same(2),
         Op::Select => is_same(0),

@@ -208,7 +208,6 @@ mod tests {
     /// The choice on an H100 for blocks of 128 threads with so many registers and kilobytes for each buffer.
     fn chosen(
         asked: u32,
-        iterations: None,
         needed: u32,
         kilobytes: u64,
         registers: u32,
