@@ -189,8 +189,8 @@ impl<'ctx> Exchange<'ctx> {
                         partners.entry(b).or_default().insert(a);
                         open.entry([a.max(b), a.min(b)]).or_default().extend(both);
                     }
-                    // What comes from outside is exchanged outside.
-                    (None, None) => left.extend(both),
+                    // Loops exchange constants once.
+                    (None, None) if is_constant(one) && is_constant(other) => left.extend(both),
                     _ => {
                         count += 1;
                         left.extend(both);
@@ -254,6 +254,15 @@ fn placed<'ctx>(
     let before = |taken: Taken<'ctx>| (taken, instructions[earliest[&[taken.own, taken.other]]]);
     let is_possible = earliest.iter().all(is_early);
     is_possible.then(|| left.into_iter().map(before).collect())
+}
+
+fn is_constant(value: BasicValueEnum<'_>) -> bool {
+    match value {
+        BasicValueEnum::IntValue(value) => value.is_const(),
+        BasicValueEnum::FloatValue(value) => value.is_const(),
+        BasicValueEnum::VectorValue(value) => value.is_const(),
+        _ => false,
+    }
 }
 
 fn operand<'ctx>(of: InstructionValue<'ctx>, index: u32) -> Option<BasicValueEnum<'ctx>> {
