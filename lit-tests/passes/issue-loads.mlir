@@ -30,6 +30,23 @@ tt.func @before_reads(%p: !tt.ptr<f16>, %q: !tt.ptr<f16>, %ma: !ttg.memdesc<64x6
   tt.return %5 : tensor<64x64xf32, #sums>
 }
 
+// What is used before the product is loaded before what is stored behind it.
+// CHECK-LABEL: @used_first
+// CHECK: amdg.buffer_load %arg1
+// CHECK-NEXT: amdg.buffer_load %arg0
+// CHECK-NEXT: ttg.local_load
+// CHECK: tt.dot
+tt.func @used_first(%p: !tt.ptr<f16>, %q: !tt.ptr<f16>, %ma: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, %mb: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, %c: tensor<64x64xf32, #sums>, %at: tensor<64x64xi32, #l>) -> (tensor<64x64xf32, #sums>, tensor<64x64xf16, #l>) {
+  %0 = ttg.local_load %ma : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #a>
+  %1 = amdg.buffer_load %p[%at] : tensor<64x64xf16, #l>
+  %2 = ttg.local_load %mb : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #b>
+  %3 = amdg.buffer_load %q[%at] : tensor<64x64xf16, #l>
+  %4 = arith.addf %3, %3 : tensor<64x64xf16, #l>
+  %5 = tt.dot %0, %2, %c : tensor<64x64xf16, #a> * tensor<64x64xf16, #b> -> tensor<64x64xf32, #sums>
+  ttg.local_store %1, %ma : tensor<64x64xf16, #l> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+  tt.return %5, %4 : tensor<64x64xf32, #sums>, tensor<64x64xf16, #l>
+}
+
 // Neither before what writes to memory, nor if the address comes from shared memory.
 // CHECK-LABEL: @stays
 // CHECK: ttg.local_load %arg1

@@ -1,7 +1,7 @@
 //! `--issue-loads`: loads from global memory in front of the reads of shared memory that a product waits for.
 //!
 //! A load from global memory takes ten times as long as a read of shared memory, so in a loop that loads tiles for later
-//! iterations it is issued first:
+//! iterations it is issued before the reads that a product waits for:
 //!
 //! ```text
 //!   read a           load next a
@@ -13,9 +13,13 @@
 //! ```
 //!
 //! LLVM's scheduler keeps loads after the reads that come before them in the kernel, and the stores after the product
-//! then wait for the load issued last. Loaded data take registers while operands are read, so loads are not moved if
+//! then wait for the load issued last. Accesses to global memory complete in the order in which they are issued, so data
+//! that are used first are loaded first. Loaded data take registers while operands are read, so loads are not moved if
 //! the data, the operands and the accumulators do not fit into registers together, nor where an assembler orders
-//! instructions by itself.
+//! instructions by itself. Loads behind the products that lack registers were tried: RDNA's masked loads are branches, and
+//! what is computed before one could then no longer be packed before the next.
+
+use std::cmp::Ordering;
 
 use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
 use llopt_dialects::tables::module::{num_warps, threads_per_warp};
@@ -55,27 +59,41 @@ fn issue(module: OperationRef<'_, '_>, plans: &Plans) {
     });
     let mut rewriter = Rewriter::new(module.ctx());
     for product in products {
-        let Some((first, loads)) = loads_behind_reads(product) else {
-            continue;
-        };
-        let loaded = loads.iter().flat_map(|load| load.result_values());
-        let taken = product.operand_values().chain(loaded);
-        let taken: u32 = taken.filter_map(|value| words(value, plans.types())).sum();
-        let threads = num_warps(first).unwrap_or(1) * threads_per_warp(first);
-        if is_scarce(taken, plans.target(), threads) {
-            continue;
-        }
-        for load in loads {
-            for needed in needed_after(first, load).unwrap_or_default() {
-                rewriter.move_before(needed, first);
-            }
+        advance(product, plans, &mut rewriter);
+    }
+}
+
+/// Moves loads before the reads that a product waits for.
+fn advance<'c: 'a, 'a>(
+    product: OperationRef<'c, 'a>,
+    plans: &Plans,
+    rewriter: &mut Rewriter<'c, 'a>,
+) {
+    let Some((first, loads)) = loads_beside_reads(product) else {
+        return;
+    };
+    let behind = loads.iter().filter(|load| first.is_before(**load));
+    let loaded = behind.flat_map(|load| load.result_values());
+    let taken = product.operand_values().chain(loaded);
+    let taken: u32 = taken.filter_map(|value| words(value, plans.types())).sum();
+    if is_scarce(taken, plans.target(), threads(product)) {
+        return;
+    }
+    for load in loads {
+        for needed in needed_after(first, load).unwrap_or_default() {
+            rewriter.move_before(needed, first);
         }
     }
 }
 
+fn threads(operation: OperationRef<'_, '_>) -> u32 {
+    num_warps(operation).unwrap_or(1) * threads_per_warp(operation)
+}
+
 /// The first read of shared memory since the last product or the last write to memory, and the loads from global
-/// memory between it and a product that can be moved before it.
-fn loads_behind_reads<'c: 'a, 'a>(
+/// memory between there and a product that can be issued right before it, those whose data are used first before others.
+/// `None` if none of them is behind the read.
+fn loads_beside_reads<'c: 'a, 'a>(
     product: OperationRef<'c, 'a>,
 ) -> Option<(OperationRef<'c, 'a>, Vec<OperationRef<'c, 'a>>)> {
     let (mut first, mut loads) = (None, Vec::new());
@@ -89,9 +107,48 @@ fn loads_behind_reads<'c: 'a, 'a>(
         next = operation.previous_op();
     }
     let first = first?;
-    loads.retain(|load| first.is_before(*load) && needed_after(first, *load).is_some());
     loads.reverse();
-    (!loads.is_empty()).then_some((first, loads))
+    // Data that something before the read uses are not loaded later.
+    loads.retain(|load| {
+        let use_at = first_use(*load);
+        let is_free = use_at.is_none_or(|user| user == first || first.is_before(user));
+        is_free && needed_after(first, *load).is_some()
+    });
+    loads.sort_by(|one, other| match (first_use(*one), first_use(*other)) {
+        (Some(one), Some(other)) => order(one, other),
+        (one, other) => other.is_some().cmp(&one.is_some()),
+    });
+    let is_any_behind = loads.iter().any(|load| first.is_before(*load));
+    is_any_behind.then_some((first, loads))
+}
+
+/// The first operation of a load's block that uses what it loads, itself or in its regions.
+fn first_use<'c: 'a, 'a>(load: OperationRef<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
+    let users = load.result_values().flat_map(ValueExt::users);
+    users
+        .filter_map(|user| in_block_of(load, user))
+        .min_by(|one, other| order(*one, *other))
+}
+
+/// The operation of the same block in which an operation is.
+fn in_block_of<'c: 'a, 'a>(
+    here: OperationRef<'c, 'a>,
+    operation: OperationRef<'c, 'a>,
+) -> Option<OperationRef<'c, 'a>> {
+    let mut operation = operation;
+    while operation.parent_block() != here.parent_block() {
+        operation = operation.parent_op()?;
+    }
+    Some(operation)
+}
+
+/// The order of two operations of a block.
+fn order(one: OperationRef<'_, '_>, other: OperationRef<'_, '_>) -> Ordering {
+    match one.is_before(other) {
+        true => Ordering::Less,
+        false if one == other => Ordering::Equal,
+        false => Ordering::Greater,
+    }
 }
 
 /// Whether no op may be moved from after an operation to before it.
@@ -137,10 +194,6 @@ fn needed_after<'c: 'a, 'a>(
             needed.push(made);
         }
     }
-    needed.sort_by(|one, other| match one.is_before(*other) {
-        true => std::cmp::Ordering::Less,
-        false if one == other => std::cmp::Ordering::Equal,
-        false => std::cmp::Ordering::Greater,
-    });
+    needed.sort_by(|one, other| order(*one, *other));
     Some(needed)
 }

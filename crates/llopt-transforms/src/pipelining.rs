@@ -59,7 +59,7 @@
 //! `tt.num_stages` of a loop, or else the option of the pass. If neither sets it (zero), the schedule graph of the
 //! loop ([`llopt_plan::schedule`]) says how far ahead loads have to be for their latency to be hidden. If rings for
 //! so many stages do not fit into shared memory together with the other buffers live during the loop, there are
-//! fewer. There are more than the program asks for if that hides more latency and costs nothing (`depth`, for a warp
+//! fewer, and no more than iterations. There are more than the program asks for if that hides more latency and costs nothing (`depth`, for a warp
 //! that only copies `divide`).
 
 mod account;

@@ -37,6 +37,8 @@ pub struct Stages {
     pub stages: u32,
     /// Requested stages.
     pub wanted: u32,
+    /// The most iterations, where that is known.
+    pub iterations: Option<u64>,
     /// Stages in which the latency of loads is hidden.
     pub needed: u32,
     /// Stages in which it is hidden where memory limits the loop and all multiprocessors load; otherwise the same.
@@ -141,6 +143,7 @@ impl From<LoopAccount> for LoopSchedule {
             pipeline: pipeline.map(|pipelined| Stages {
                 stages: pipelined.stages,
                 wanted: pipelined.wanted,
+                iterations: pipelined.iterations,
                 needed: pipelined.needed,
                 loaded: pipelined.loaded,
                 interval: pipelined.interval,

@@ -16,11 +16,11 @@ use inkwell::llvm_sys::core::{
     LLVMGetGEPSourceElementType, LLVMGetGlobalParent, LLVMGetInlineAsm, LLVMGetInlineAsmAsmString,
     LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType,
     LLVMGetInlineAsmHasSideEffects, LLVMGetInstructionOpcode, LLVMGetInstructionParent,
-    LLVMGetIntTypeWidth, LLVMGetMDKindIDInContext, LLVMGetNNeg, LLVMGetNumOperands, LLVMGetOperand,
-    LLVMGetSyncScopeID, LLVMGetTypeKind, LLVMIsACastInst, LLVMIsAConstantInt,
-    LLVMIsAGetElementPtrInst, LLVMIsAInlineAsm, LLVMIsAInstruction, LLVMMDNodeInContext2,
-    LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMReplaceAllUsesWith, LLVMSetMetadata,
-    LLVMSetOperand, LLVMTypeOf,
+    LLVMGetIntTypeWidth, LLVMGetMDKindIDInContext, LLVMGetMaskValue, LLVMGetNNeg,
+    LLVMGetNumMaskElements, LLVMGetNumOperands, LLVMGetOperand, LLVMGetSyncScopeID,
+    LLVMGetTypeKind, LLVMIsACastInst, LLVMIsAConstantInt, LLVMIsAGetElementPtrInst,
+    LLVMIsAInlineAsm, LLVMIsAInstruction, LLVMMDNodeInContext2, LLVMMDStringInContext2,
+    LLVMMetadataAsValue, LLVMReplaceAllUsesWith, LLVMSetMetadata, LLVMSetOperand, LLVMTypeOf,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
 use inkwell::llvm_sys::prelude::{
@@ -35,7 +35,7 @@ use inkwell::llvm_sys::{
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use inkwell::targets::{InitializationConfig, Target, TargetMachine};
-use inkwell::values::{AsValueRef, BasicValueEnum, InstructionValue};
+use inkwell::values::{AsValueRef, BasicValueEnum, InstructionOpcode, InstructionValue};
 
 use crate::targets::hooks::{Ordering, Update};
 
@@ -74,6 +74,19 @@ pub fn initialize() {
             )
         };
     });
+}
+
+/// The mask of a shuffle of two vectors, if the instruction is one.
+pub fn shuffle_mask(instruction: InstructionValue<'_>) -> Option<Vec<i32>> {
+    if instruction.get_opcode() != InstructionOpcode::ShuffleVector {
+        return None;
+    }
+    let value = instruction.as_value_ref();
+    // SAFETY: the instruction is a shuffle, and the indices are below the number of its mask's elements.
+    let element = |index| unsafe { LLVMGetMaskValue(value, index) };
+    // SAFETY: as above.
+    let elements = unsafe { LLVMGetNumMaskElements(value) };
+    Some((0..elements).map(element).collect())
 }
 
 /// Marks the loop that `branch` leads back to the start of as one whose invariant operations stay

@@ -1,4 +1,5 @@
-//! The order of instructions where values do not fit into registers: each value is computed next to its user.
+//! The order of instructions where values do not fit into registers: a value is computed next to its user, or next to
+//! what it is computed of, whichever takes fewer registers in between.
 //!
 //! Code is emitted operation by operation: all elements of a tensor are widened, then all are scaled, then all are
 //! stored. In between each of them occupies a register. LLVM's scheduler keeps the order of a block that it cannot
@@ -14,16 +15,31 @@
 //!                               store b
 //! ```
 //!
-//! The new order is used if it needs fewer registers, by a count of the values that are live at the same time
-//! ([`Order::peak`]).
+//! What has fewer words than it is computed of is moved up instead. Halves of words are packed where they are used; if this
+//! is behind a product that other halves go into, each of them would occupy a register of its own until then.
 //!
-//! # The rule
+//! ```text
+//!   round a, round b            round a, round b
+//!   multiply c, d          →    pack a, b
+//!   pack a, b                   multiply c, d
+//! ```
+//!
+//! The new order is used if it needs fewer registers, by a count of the values that are live at the same time
+//! ([`Order::peak`]). Where packing makes the difference and registers just suffice, LLVM's scheduler would undo it: it
+//! starts all loads of such a block together, and spills what they displace. There, it gets stretches of a few hundred
+//! instructions, long enough to hide a load behind others. Where registers do not suffice anyway, it finds better orders.
+//!
+//! # The rules
 //!
 //! The instructions on which an instruction depends, down to values that do not move, form a tree, whose *leaves* are
 //! these values. The instruction moves if those of its leaves without a later user have no more words than its
 //! result. Instructions are visited from the last to the first. Each gets the number of the instruction before which
 //! it is computed, that of its first user; instructions with the same number keep their order. So operands come
 //! before results.
+//!
+//! Before that, from the first to the last, an instruction moves up with its tree, behind the last of its leaves, if those
+//! of them that nothing uses later have more words than its result. All get the number of that leaf, and come behind it
+//! because they have been behind it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -40,9 +56,16 @@ use llopt_plan::late_operands::is_scarce;
 use llopt_target::Target;
 
 use crate::llvm::instructions::users;
+use crate::targets::back_end::BackEnd;
 
 /// The largest number of instructions of a tree.
 const TREE: usize = 512;
+/// Words of a fragment, which takes registers in a row. An order that saves less does not matter.
+const TUPLE: u32 = 8;
+/// Words from outside of a block that are the same in all lanes, and in scalar registers: addresses and sizes.
+const UNIFORM: u32 = 16;
+/// Instructions between two points over which the scheduler moves nothing.
+const STRETCH: usize = 256;
 
 /// An instruction of a block.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +95,14 @@ enum Renamed {
 /// A leaf of a tree: an instruction, and which word of its result if not the whole.
 type Leaf = (usize, Option<u32>);
 
+/// The instructions that move together with one of them, that one included, and what they are computed of.
+struct Tree {
+    inner: HashSet<usize>,
+    leaves: HashSet<Leaf>,
+}
+
 /// The instructions of a block, and for each the one before which it is computed, or itself.
+#[derive(Clone)]
 struct Order {
     nodes: Vec<Node>,
     before: Vec<usize>,
@@ -85,6 +115,61 @@ impl Order {
         Self { nodes, before }
     }
 
+    /// Moves up the instructions that only compute, and have fewer words than they are computed of.
+    fn take_up(&mut self) {
+        for root in 0..self.nodes.len() {
+            let node = &self.nodes[root];
+            if !node.moves || node.words == 0 {
+                continue;
+            }
+            let Some(Tree { inner, leaves }) = self.tree(root) else {
+                continue;
+            };
+            let last = leaves.iter().map(|(leaf, _)| self.before[*leaf]).max();
+            let Some(to) = last.filter(|to| *to < self.before[root]) else {
+                continue;
+            };
+            let is_done = |taker: &usize| inner.contains(taker) || self.before[*taker] <= to;
+            let is_freed = |leaf: Leaf| {
+                let takers = self.takers(leaf);
+                takers.is_some_and(|takers| takers.iter().all(is_done))
+            };
+            let freed = leaves.iter().filter(|leaf| is_freed(**leaf));
+            if freed.map(|leaf| self.words(*leaf)).sum::<u32>() > node.words {
+                for moved in inner {
+                    self.before[moved] = to.min(self.before[moved]);
+                }
+            }
+        }
+    }
+
+    /// The instructions that use a leaf and do not only rename it; `None` if another block uses it.
+    fn takers(&self, (leaf, word): Leaf) -> Option<Vec<usize>> {
+        let mut takers = Vec::new();
+        let mut open = vec![leaf];
+        while let Some(name) = open.pop() {
+            if self.nodes[name].is_kept {
+                return None;
+            }
+            for &user in &self.nodes[name].users {
+                if self.nodes[user].renames.is_none() {
+                    takers.push(user);
+                    continue;
+                }
+                let of = self.renamed(user).1.map(|bit| bit / u32::BITS);
+                if word.is_none() || of.is_none() || of == word {
+                    open.push(user);
+                }
+            }
+        }
+        Some(takers)
+    }
+
+    /// The words of a leaf.
+    fn words(&self, (leaf, word): Leaf) -> u32 {
+        word.map_or(self.nodes[leaf].words, |_| 1)
+    }
+
     /// Moves down the instructions that only compute.
     fn bring_down(&mut self) {
         // For each leaf, until where it is live for an instruction that was moved down.
@@ -95,13 +180,13 @@ impl Order {
             let Some(to) = first.filter(|_| node.moves) else {
                 continue;
             };
-            let Some(leaves) = self.leaves(index) else {
+            let Some(Tree { leaves, .. }) = self.tree(index) else {
                 continue;
             };
             let kept: u32 = leaves
                 .iter()
                 .filter(|leaf| !self.is_alive(**leaf, index, to, &taken))
-                .map(|(leaf, word)| word.map_or(self.nodes[*leaf].words, |_| 1))
+                .map(|leaf| self.words(*leaf))
                 .sum();
             if kept <= node.words {
                 self.before[index] = to;
@@ -128,20 +213,26 @@ impl Order {
             || users.any(|user| *user > index && self.before[*user] >= to)
     }
 
-    /// The leaves of an instruction's tree; `None` if the tree is too large.
-    fn leaves(&self, index: usize) -> Option<HashSet<Leaf>> {
+    /// An instruction's tree; `None` if it is too large.
+    fn tree(&self, index: usize) -> Option<Tree> {
         let mut leaves = HashSet::new();
-        let mut seen = HashSet::new();
+        let mut inner = HashSet::new();
+        let mut names = Vec::new();
         let mut open = vec![index];
         while let Some(at) = open.pop() {
-            if !seen.insert(at) {
+            if !inner.insert(at) {
                 continue;
             }
-            if seen.len() > TREE {
+            if inner.len() > TREE {
                 return None;
             }
             if self.nodes[at].renames.is_some() {
                 let (of, bit) = self.renamed(at);
+                let mut between = at;
+                while between != of {
+                    names.push(between);
+                    between = self.nodes[between].operands[0];
+                }
                 if of != at {
                     if self.is_inner(of) {
                         open.push(of);
@@ -160,7 +251,8 @@ impl Order {
                 }
             }
         }
-        Some(leaves)
+        inner.extend(names);
+        Some(Tree { inner, leaves })
     }
 
     /// Whether an instruction belongs to the tree of its user.
@@ -212,16 +304,12 @@ impl Order {
     }
 }
 
-/// Orders the blocks of a module whose values do not fit into registers. `threads` says how many threads run a kernel
-/// together; other functions stay as they are.
-pub(crate) fn bring_down<'ctx>(
-    module: &Module<'ctx>,
-    target: Target,
-    threads: impl Fn(FunctionValue<'ctx>) -> Option<u32>,
-) {
+/// Orders the blocks of a module whose values do not fit into registers. Only kernels are ordered, whose threads are
+/// known.
+pub(crate) fn order<'ctx>(module: &Module<'ctx>, target: Target, back_end: &dyn BackEnd) {
     let builder = module.get_context().create_builder();
     for function in module.get_functions() {
-        let Some(threads) = threads(function) else {
+        let Some(threads) = back_end.threads(function) else {
             continue;
         };
         for block in function.get_basic_block_iter() {
@@ -231,16 +319,41 @@ pub(crate) fn bring_down<'ctx>(
                 continue;
             }
             let (nodes, from_outside) = nodes(block, &instructions);
-            let mut order = Order::own(nodes);
-            let before = order.peak();
+            let own = Order::own(nodes);
+            let before = own.peak();
             if !is_scarce(before + from_outside, target, threads) {
                 continue;
             }
-            order.bring_down();
-            if order.peak() < before {
-                apply(&builder, &instructions, &order.sequence());
+            let (best, packs) = best_order(&own);
+            let after = best.peak();
+            if after >= before {
+                continue;
+            }
+            let sequence = best.sequence();
+            apply(&builder, &instructions, &sequence);
+            let fits = after + from_outside <= target.registers_of_each(threads) + UNIFORM;
+            if packs && fits && is_scarce(after + from_outside, target, threads) {
+                let ordered = sequence.iter().map(|place| instructions[*place]);
+                for stretch in ordered.collect::<Vec<_>>().chunks(STRETCH).skip(1) {
+                    builder.position_before(&stretch[0]);
+                    if stretch[0].get_opcode() != InstructionOpcode::Phi {
+                        back_end.stop_scheduling(module, &builder);
+                    }
+                }
             }
         }
+    }
+}
+
+/// The order that needs the fewest registers, and whether it packs values earlier.
+fn best_order(own: &Order) -> (Order, bool) {
+    let (mut down, mut both) = (own.clone(), own.clone());
+    down.bring_down();
+    both.take_up();
+    both.bring_down();
+    match both.peak() + TUPLE <= down.peak() {
+        true => (both, true),
+        false => (down, false),
     }
 }
 
@@ -327,6 +440,11 @@ fn is_arithmetic(function: FunctionValue<'_>) -> bool {
     };
     let touches_nothing = attribute("memory").is_some_and(|memory| memory.get_enum_value() == 0);
     function.get_intrinsic_id() != 0 && touches_nothing && attribute("convergent").is_none()
+}
+
+/// Whether an instruction computes nothing, and its result is in registers of its operand.
+pub(crate) fn only_renames(instruction: InstructionValue<'_>) -> bool {
+    renames(instruction).is_some()
 }
 
 /// The bits of its first operand that an instruction renames, if it does nothing else.
@@ -474,6 +592,26 @@ mod tests {
         let mut order = order(nodes);
         order.bring_down();
         assert_eq!(order.sequence(), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn what_is_packed_goes_to_what_it_is_packed_of() {
+        // Two words, the first of which is stored, another value, and a word made of both.
+        let nodes = vec![
+            loads(1),
+            stores(0),
+            loads(1),
+            loads(4),
+            stores(3),
+            computes(1, &[0, 2]),
+            stores(5),
+        ];
+        let mut order = order(nodes);
+        assert_eq!(order.peak(), 6);
+        order.take_up();
+        assert_eq!(order.sequence(), [0, 1, 2, 5, 3, 4, 6]);
+        order.bring_down();
+        assert_eq!(order.peak(), 5);
     }
 
     #[test]

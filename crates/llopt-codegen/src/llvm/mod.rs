@@ -6,6 +6,8 @@ pub mod device_library;
 pub mod diagnostics;
 pub mod emit;
 pub mod emitter;
+pub(crate) mod exchanges;
+pub(crate) mod first_wait;
 pub(crate) mod fragment_phis;
 pub(crate) mod instructions;
 pub(crate) mod late_values;

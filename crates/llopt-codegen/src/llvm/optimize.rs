@@ -31,7 +31,9 @@ use llopt_target::{Feature, Target};
 
 use crate::error::CodegenError;
 use crate::llvm::instructions::{any, called, change_all, users};
-use crate::llvm::{addresses, fragment_phis, late_values, parts_where_taken};
+use crate::llvm::{
+    addresses, exchanges, first_wait, fragment_phis, late_values, parts_where_taken,
+};
 use crate::targets::back_end::{VendorPasses, back_end};
 
 /// Optimises `module`, into which the device libraries are linked already.
@@ -52,6 +54,7 @@ pub fn optimize(
         is_packable(instruction, packs_singles, back_end.intrinsics())
     });
     run(module, machine, &last_passes(vendor, has_pairs))?;
+    exchanges::exchange_early(module);
     if target.has(Feature::Mfma) {
         fragment_phis::join(module);
     }
@@ -71,7 +74,8 @@ pub fn optimize(
         run(module, machine, "function(early-cse)")?;
     }
     if target.llvm_allocates_registers() {
-        late_values::bring_down(module, target, |function| back_end.threads(function));
+        late_values::order(module, target, &*back_end);
+        first_wait::compute_before(module, &*back_end);
     }
     Ok(())
 }

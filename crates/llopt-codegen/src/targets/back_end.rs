@@ -3,10 +3,11 @@
 
 use std::ffi::CStr;
 
+use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::targets::RelocMode;
-use inkwell::values::FunctionValue;
+use inkwell::values::{FunctionValue, InstructionValue};
 use llopt_target::{Target, Vendor};
 
 use super::amdgpu::{self, Amdgpu};
@@ -49,10 +50,33 @@ pub(crate) trait BackEnd {
         None
     }
 
+    /// What an instruction does that matters to the order of others, where LLVM's scheduler decides about it.
+    fn effect(&self, _instruction: InstructionValue<'_>) -> Effect {
+        Effect::Other
+    }
+
+    /// Marks the place of a builder as one over which LLVM's scheduler moves no instruction, if there is such a mark.
+    fn stop_scheduling<'ctx>(&self, _module: &Module<'ctx>, _builder: &Builder<'ctx>) {}
+
     /// The assembly in the form that its assembler expects.
     fn finish_assembly(&self, text: String) -> String {
         text
     }
+}
+
+/// What an instruction does that matters to the order of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// A product that keeps its unit busy while others are issued.
+    Product,
+    /// It loads from global memory into registers.
+    Load,
+    /// It waits for other warps, or orders memory.
+    Barrier,
+    /// The scheduler moves nothing over it.
+    Line,
+    /// Anything else.
+    Other,
 }
 
 /// LLVM passes that only one vendor has, by their names in a pipeline's text; each list ends with a comma, or is

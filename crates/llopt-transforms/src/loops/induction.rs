@@ -1,8 +1,13 @@
-//! The values of induction variables with constant bounds.
+//! The values of induction variables with constant bounds, and the most iterations where only the distance of the bounds is
+//! constant.
+//!
+//! A program that computes a tile on the diagonal loops from `128 p` to `128 (p + 1)`. Bounds are linear functions of
+//! values, modulo the numbers of their type, and so is their distance. If that is a constant `d >= 0`, the upper bound is
+//! `d` above the lower one, or it has wrapped and is below it, and there is no iteration.
 
-use llopt_dialects::arith::ConstantOp;
-use llopt_mlir::ir::AttributeExt;
-use melior::ir::Value;
+use llopt_dialects::arith::{AddIOp, ConstantOp, MulIOp, ShLIOp, SubIOp};
+use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
+use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::view::For;
 
@@ -49,6 +54,72 @@ impl Numbers {
     /// The last number.
     pub fn last(self) -> Option<i64> {
         Some(self.at(self.count().checked_sub(1)?))
+    }
+}
+
+/// The most iterations that a loop may have, where that is known.
+pub fn most_iterations(of: For<'_, '_>) -> Option<u64> {
+    let step = constant(of.step()).filter(|step| *step > 0)?;
+    let mut distance = Linear::default();
+    distance.add(of.upper(), 1, DEEPEST);
+    distance.add(of.lower(), -1, DEEPEST);
+    let bits = of.upper().r#type().bit_width()?;
+    let unused = u64::BITS.checked_sub(bits)?;
+    let is_zero = |factor: i64| factor << unused == 0;
+    let is_constant = distance.terms.iter().all(|(_, factor)| is_zero(*factor));
+    let length = distance.constant << unused >> unused;
+    let length = u64::try_from(length).ok().filter(|_| is_constant)?;
+    Some(length.div_ceil(step.unsigned_abs()))
+}
+
+/// The most ops between a bound and a term of it.
+const DEEPEST: u32 = 16;
+
+/// A linear function of values, modulo the numbers of 64 bits.
+#[derive(Default)]
+struct Linear<'c, 'a> {
+    constant: i64,
+    terms: Vec<(Value<'c, 'a>, i64)>,
+}
+
+impl<'c: 'a, 'a> Linear<'c, 'a> {
+    /// Adds a multiple of a value, taken apart through so many ops.
+    fn add(&mut self, value: Value<'c, 'a>, factor: i64, deep: u32) {
+        if let Some(number) = constant(value) {
+            self.constant = self.constant.wrapping_add(factor.wrapping_mul(number));
+            return;
+        }
+        if let Some(summands) = value.defining_op().and_then(summands).filter(|_| deep > 0) {
+            for (summand, times) in summands {
+                self.add(summand, factor.wrapping_mul(times), deep - 1);
+            }
+            return;
+        }
+        match self.terms.iter_mut().find(|(term, _)| *term == value) {
+            Some((_, own)) => *own = own.wrapping_add(factor),
+            None => self.terms.push((value, factor)),
+        }
+    }
+}
+
+/// The values whose multiples an operation adds up, if it does that.
+fn summands<'c: 'a, 'a>(made: OperationRef<'c, 'a>) -> Option<Vec<(Value<'c, 'a>, i64)>> {
+    let (x, y) = (made.operand_value(0)?, made.operand_value(1)?);
+    if AddIOp::of(made).is_some() {
+        Some(vec![(x, 1), (y, 1)])
+    } else if SubIOp::of(made).is_some() {
+        Some(vec![(x, 1), (y, -1)])
+    } else if MulIOp::of(made).is_some() {
+        match (constant(x), constant(y)) {
+            (_, Some(times)) => Some(vec![(x, times)]),
+            (Some(times), _) => Some(vec![(y, times)]),
+            (None, None) => None,
+        }
+    } else if ShLIOp::of(made).is_some() {
+        let by = u32::try_from(constant(y)?).ok()?;
+        Some(vec![(x, 1i64.checked_shl(by)?)])
+    } else {
+        None
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Pipelined {
     pub stages: u32,
     /// The number of stages that was requested.
     pub wanted: u32,
+    /// The most iterations of the loop, where that is known.
+    pub iterations: Option<u64>,
     /// The number of stages that hides the latencies.
     pub needed: u32,
     /// The number that hides them where memory limits the loop and all multiprocessors load; otherwise the same.
@@ -83,6 +85,7 @@ impl Pipelined {
         Self {
             stages: 1,
             wanted,
+            iterations: None,
             needed: scheduled.stages,
             loaded: scheduled.loaded_stages,
             interval: schedule.interval,

@@ -21,6 +21,7 @@ use super::stores::{may_meet, parameter, stored_to};
 use super::{copy_order, depth, first_waits, indirect, last_iterations, overlap, ring};
 use crate::allocation::FunctionBuffers;
 use crate::axis::AxisAnalysis;
+use crate::loops::induction;
 use crate::loops::unroll::{FACTOR, STAGES};
 use crate::loops::view::For;
 
@@ -196,8 +197,10 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         let threads = self.warps * target.warp_size();
         let wanted_registers = self.registers(plans);
         let registers = wanted_registers.min(target.plain_registers_of_each(threads));
+        let iterations = induction::most_iterations(of);
         let rings = depth::Rings {
             asked: wanted,
+            iterations,
             needed: scheduled.stages,
             loaded: match residence.is_filled_once {
                 true => scheduled.loaded_stages,
@@ -240,6 +243,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         let copies = copies.count() as u32;
         let pipelined = Pipelined {
             stages: depth.stages,
+            iterations,
             slots,
             bytes: per_slot * u64::from(slots),
             copies,

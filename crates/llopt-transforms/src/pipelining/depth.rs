@@ -48,6 +48,10 @@
 //!   which no other pipe is busy for more than a third of the time that memory is, of which one computes while the
 //!   other waits; in any other loop so many that their warps hide the latencies of one another's instructions.
 //!
+//! A loop that is known to have few iterations gets no more stages than that. Then the loads of all iterations but the last
+//! are issued before it and those of the last in the first iteration. One more stage would only issue them somewhat earlier,
+//! and leave a buffer and its barrier that nothing uses. Loads through registers that stay outstanding have no such buffer.
+//!
 //! Threads that hold more values than they have registers get no more stages than the program asks for. Local memory,
 //! to which the rest is spilled in each iteration, is as fast as the L1 cache, and shared memory reduces the size of
 //! that cache.
@@ -84,6 +88,8 @@ pub(super) struct Residence {
 pub(super) struct Rings {
     /// The stages that the program asks for.
     pub(super) asked: u32,
+    /// The most iterations of the loop, where that is known.
+    pub(super) iterations: Option<u64>,
     /// The stages with which one block hides the latency of its loads.
     pub(super) needed: u32,
     /// The same while all multiprocessors load, where the ring is filled once; not fewer.
@@ -143,12 +149,23 @@ impl Rings {
                 .is_some_and(|loaded| loaded.others + 2 * loaded.each <= loaded.limit)
     }
 
+    /// The most stages of which each loads something; at least two.
+    fn useful_stages(&self) -> u32 {
+        let iterations = self
+            .iterations
+            .filter(|_| self.copies)
+            .map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+        iterations.unwrap_or(u32::MAX).max(2)
+    }
+
     /// How far ahead copies are issued, given the number of resident blocks by the number of buffers; `None` if no
     /// ring fits.
     pub(super) fn depth(&self, resident: impl Fn(u64) -> u32) -> Option<Depth> {
+        let useful = self.useful_stages();
+        let asked = self.asked.min(useful);
         let least = u32::try_from(self.fit + 1 - u64::from(self.runs_on).min(self.fit + 1));
         let least = Depth {
-            stages: least.map_or(self.asked, |least| least.min(self.asked)),
+            stages: least.map_or(asked, |least| least.min(asked)),
             early: false,
             outstanding: false,
         };
@@ -162,7 +179,7 @@ impl Rings {
                 ..least
             });
         }
-        if !self.copies || self.spills || least.stages < self.asked {
+        if !self.copies || self.spills || least.stages < asked {
             return Some(least);
         }
         let is_free = |depth: &Depth| {
@@ -173,12 +190,17 @@ impl Rings {
                 false => blocks * self.warps >= WARPS,
             };
             let as_many = blocks >= resident(self.slots(least));
-            let together = depth.stages <= self.needed.max(self.asked) && enough && compute;
+            let together = depth.stages <= self.needed.max(asked) && enough && compute;
             self.slots(*depth) <= self.fit && (as_many || together)
         };
-        let most = self.loaded.max(self.needed).min(MOST).max(self.asked);
+        let most = self
+            .loaded
+            .max(self.needed)
+            .min(MOST)
+            .max(asked)
+            .min(useful);
         let early = !self.runs_on;
-        let mut depths = (self.asked..=most).rev().map(|stages| Depth {
+        let mut depths = (asked..=most).rev().map(|stages| Depth {
             stages,
             early,
             outstanding: false,
@@ -204,6 +226,7 @@ mod tests {
         let target = Target::parse("cuda:90").expect("it is in the table");
         let rings = Rings {
             asked,
+            iterations: None,
             needed,
             loaded: needed,
             fit: (227 << 10) / (kilobytes << 10),
@@ -236,6 +259,7 @@ mod tests {
         let chosen = |kilobytes: u64, registers| {
             let rings = Rings {
                 asked: 4,
+                iterations: None,
                 needed: 4,
                 loaded: 7,
                 fit: (227 << 10) / (kilobytes << 10),
@@ -257,9 +281,34 @@ mod tests {
     }
 
     #[test]
+    fn no_stage_is_without_loads() {
+        let stages = |iterations| {
+            let rings = Rings {
+                asked: 3,
+                iterations,
+                needed: 6,
+                loaded: 6,
+                fit: 8,
+                runs_on: true,
+                copies: true,
+                through_registers: None,
+                by_memory: false,
+                warps: 4,
+                spills: false,
+            };
+            rings.depth(|_| 1).map(|depth| depth.stages)
+        };
+        assert_eq!(stages(None), Some(6));
+        assert_eq!(stages(Some(4)), Some(4));
+        assert_eq!(stages(Some(2)), Some(2));
+        assert_eq!(stages(Some(1)), Some(2));
+    }
+
+    #[test]
     fn what_spills_keeps_its_cache() {
         let rings = |spills| Rings {
             asked: 3,
+            iterations: None,
             needed: 4,
             loaded: 4,
             fit: 4,
@@ -289,6 +338,7 @@ mod tests {
         let depth = |asked, needed, each| {
             let rings = Rings {
                 asked,
+                iterations: None,
                 needed,
                 loaded: needed,
                 fit: 4,
@@ -318,6 +368,7 @@ mod tests {
     fn what_does_not_fit_is_not_asked_for() {
         let rings = |fit, runs_on| Rings {
             asked: 4,
+            iterations: None,
             needed: 4,
             loaded: 4,
             fit,

@@ -389,6 +389,7 @@ mod tests {
         Stages {
             stages,
             wanted: stages,
+            iterations: None,
             needed: stages,
             loaded: stages,
             interval: 0,

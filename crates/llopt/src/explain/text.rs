@@ -180,7 +180,9 @@ impl fmt::Display for LoopSchedule {
         match (&self.pipeline, &self.reason) {
             (Some(of), _) => {
                 write!(f, "Loop ({location}) is pipelined in {} stages", of.stages)?;
-                if of.stages < of.wanted {
+                if let Some(most) = of.iterations.filter(|most| *most < u64::from(of.wanted)) {
+                    write!(f, " ({} are asked for, for {most} iterations)", of.wanted)?;
+                } else if of.stages < of.wanted {
                     write!(f, " ({} do not fit into shared memory)", of.wanted)?;
                 } else if of.stages > of.wanted {
                     write!(f, " ({} are asked for, and more cost nothing)", of.wanted)?;

@@ -21,6 +21,7 @@ use llopt_target::matrix::{MatrixElement, Operand};
 use melior::ir::{BlockLike, OperationRef, Value};
 
 use crate::llvm::emitter::V;
+use crate::ops::memory::local;
 use crate::targets::hooks::{MatrixHooks, Scheduling};
 use crate::values::element::LlvmType;
 use crate::values::registers::Registers;
@@ -103,7 +104,7 @@ fn behind_loads(
     if !lowering.hooks().target().has(Feature::Mfma) || !is_only_sum(op) {
         return None;
     }
-    let mut words = 0;
+    let mut instructions = 0;
     let mut next = op.next_op();
     while let Some(other) = next {
         next = other.next_op().filter(|next| !is_product(*next));
@@ -122,12 +123,18 @@ fn behind_loads(
         };
         if is_loaded {
             let of = lowering.tensor_of(other, store.src()).ok()?;
-            words += (of.registers() as u32 * of.element.bits()).div_ceil(u32::BITS);
+            // A permute or a move for each word.
+            instructions += (of.registers() as u32 * of.element.bits()).div_ceil(u32::BITS);
+            let access = local::planned_store(lowering, store)?;
+            if access.selects() > 0 {
+                // Lanes that store in different orders select words, and have an address of their own for each store.
+                instructions += access.selects() + access.instructions;
+            }
         }
     }
-    // A permute or a move for each word, of a quarter of the wave in each cycle.
-    let hidden = words * CYCLES_OF_ONE;
-    (words > 0).then(|| hidden.div_ceil(busy.max(1)) as usize)
+    // Each takes a quarter of the wave in a cycle.
+    let hidden = instructions * CYCLES_OF_ONE;
+    (instructions > 0).then(|| hidden.div_ceil(busy.max(1)) as usize)
 }
 
 /// The types in which floating-point products of narrow elements are summed.

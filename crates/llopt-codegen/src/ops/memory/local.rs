@@ -190,6 +190,19 @@ pub(crate) fn index(
     Ok(())
 }
 
+/// How a tensor is going to be stored, if there is a plan for it.
+pub(crate) fn planned_store(
+    lowering: &FunctionLowering<'_, '_>,
+    op: ttg::LocalStoreOp<'_, '_>,
+) -> Option<SharedAccess> {
+    let operation = op.operation();
+    let tensor = lowering.tensor_of(operation, op.src()).ok()?;
+    // The plan does not depend on where the buffer is, which is not known before the op is emitted.
+    let view = layout_at(lowering, operation, op.dst(), lowering.e.i32(0)).ok()?;
+    let (blocks, target) = (lowering.program.num_ctas, lowering.hooks().target());
+    shared_access::store(&tensor, &view.buffer(), None, blocks, target).ok()
+}
+
 fn store_to_buffer(
     lowering: &FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,

@@ -2,19 +2,21 @@
 
 use inkwell::AddressSpace;
 use inkwell::attributes::AttributeLoc;
+use inkwell::builder::Builder;
 use inkwell::context::Context;
+use inkwell::intrinsics::Intrinsic;
 use inkwell::module::{FlagBehavior, Linkage, Module};
 use inkwell::targets::RelocMode;
-use inkwell::values::{FunctionValue, InstructionOpcode};
+use inkwell::values::{FunctionValue, InstructionOpcode, InstructionValue};
 use llopt_target::Target;
 
 use super::kernel::WORK_GROUP_SIZE;
 use super::{Amdgpu, library};
 use crate::llvm::addresses;
-use crate::llvm::instructions::change_all;
+use crate::llvm::instructions::{called, change_all};
 use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
-use crate::targets::back_end::{BackEnd, VendorPasses};
+use crate::targets::back_end::{BackEnd, Effect, VendorPasses};
 
 /// The version of the code objects that are emitted, times a hundred.
 const CODE_OBJECT_VERSION: u64 = 500;
@@ -63,10 +65,56 @@ impl BackEnd for Amdgpu {
         range.to_str().ok()?.split(',').next_back()?.parse().ok()
     }
 
+    fn effect(&self, instruction: InstructionValue<'_>) -> Effect {
+        match instruction.get_opcode() {
+            InstructionOpcode::Fence => return Effect::Barrier,
+            InstructionOpcode::Call => {}
+            _ => return Effect::Other,
+        }
+        let Some(name) = called(instruction) else {
+            return Effect::Other;
+        };
+        let Some(name) = name.strip_prefix("llvm.amdgcn.") else {
+            return Effect::Other;
+        };
+        let is_one_of = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        if is_one_of(&["mfma.", "smfmac."]) {
+            Effect::Product
+        } else if is_one_of(&["raw.ptr.buffer.load."]) && !name.ends_with(".lds") {
+            Effect::Load
+        } else if is_one_of(&["s.barrier"]) {
+            Effect::Barrier
+        } else if name == "sched.barrier" && may_nothing_pass(instruction) {
+            Effect::Line
+        } else {
+            Effect::Other
+        }
+    }
+
+    fn stop_scheduling<'ctx>(&self, module: &Module<'ctx>, builder: &Builder<'ctx>) {
+        let Some(stops) = Intrinsic::find("llvm.amdgcn.sched.barrier") else {
+            return;
+        };
+        let Some(function) = stops.get_declaration(module, &[]) else {
+            return;
+        };
+        let none_may_pass = module.get_context().i32_type().const_zero();
+        builder
+            .build_call(function, &[none_may_pass.into()], "")
+            .expect("bug in llopt: a call at the builder's place");
+    }
+
     fn after_optimization(&self, module: &Module<'_>) -> bool {
         keep_large_constants(module, self.target.largest_address_offset());
         true
     }
+}
+
+/// Whether the mask of a barrier of the scheduler is zero.
+fn may_nothing_pass(barrier: InstructionValue<'_>) -> bool {
+    let mask = barrier.get_operand(0).and_then(|mask| mask.value());
+    let mask = mask.filter(|mask| mask.is_int_value());
+    mask.and_then(|mask| mask.into_int_value().get_zero_extended_constant()) == Some(0)
 }
 
 /// Adds up indices in 32 bits, and keeps constants that no access can add itself in that part of addresses, except the low bits, which accesses
