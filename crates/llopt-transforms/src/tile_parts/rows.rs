@@ -63,13 +63,15 @@ pub(super) fn narrow<'c: 'a, 'a>(function: OperationRef<'c, 'a>, rows: i64) -> R
     let (moved, dependent) = of_tensors(body);
     let is_early = |scalar: Scalar<'c, 'a>| match scalar {
         Scalar::Number(_) => true,
-        Scalar::Value(value) => !dependent.contains(&key(value)),
+        Scalar::Value(value) => {
+            value.parent_block() == Some(body) && !dependent.contains(&key(value))
+        }
     };
     if !bounds
         .iter()
         .all(|bound| is_early(bound.start) && is_early(bound.end))
     {
-        return Err("the bound of its rows depends on a tensor".to_owned());
+        return Err("the bound of its rows is known only in a loop, or from a tensor".to_owned());
     }
     let (context, location) = (function.ctx(), product.loc());
     let mut rewriter = Rewriter::new(context);
