@@ -11,6 +11,7 @@ pub mod axis;
 pub mod barrier;
 pub mod block_pointers;
 pub mod buffer_ops;
+mod chained_products;
 pub mod compact_iterations;
 mod copied_loads;
 pub mod dependent_launch;

@@ -63,7 +63,7 @@
 //! that only copies `divide`).
 
 mod account;
-pub(crate) mod ahead;
+mod ahead;
 mod bases;
 mod branches;
 mod buffers;

@@ -13,7 +13,7 @@
 //!   sum = dot a, b, sum     [64, 128]              sum = dot a, b, sum     [64, 64]
 //! ```
 //!
-//! The elements along a dimension of a program ([`dimension`]) do not depend on each other, so blocks that compute parts
+//! The elements along a dimension of a program (`dimension.rs`) do not depend on each other, so blocks that compute parts
 //! of it need nothing from each other: neither a cluster nor sums in the end, as blocks do that share the iterations of a
 //! loop ([`crate::split_k`]). Each loads the whole factor without the dimension, which with few rows is the small one.
 //! The launch starts that many times as many blocks along x; each program has a run of them, so that the blocks that load
@@ -23,7 +23,7 @@
 //!
 //! # Fewer rows
 //!
-//! See [`rows`].
+//! See `rows.rs`.
 //!
 //! # Alternatives rejected
 //!

@@ -65,8 +65,8 @@ use super::combining::Combining;
 use super::cost::{Costs, registers, times};
 use super::frequency::Frequencies;
 use super::labelling::Cost;
+use crate::chained_products::may_run_ahead;
 use crate::loops::view::For;
-use crate::pipelining::ahead;
 use crate::products::is_product;
 
 /// A reduction whose results a loop accumulates.
@@ -146,7 +146,7 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         let products = For::of(self.around).filter(|_| self.scaling.is_some());
         products.is_none_or(|of| {
             !multiplies(of)
-                || target.has(Feature::WarpGroupMma) && !ahead::is_likely(of, threads, target)
+                || target.has(Feature::WarpGroupMma) && !may_run_ahead(of, threads, target)
         })
     }
 

@@ -35,54 +35,21 @@
 //! everything that reads after it is late, and a release is early if everything that reads before it is early.
 
 use llopt_dialects::arith::ConstantOp;
-use llopt_dialects::tables::types::{MemDesc, RankedTensor};
-use llopt_dialects::tt::DotOp;
+use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::ttg::LocalLoadOp;
 use llopt_dialects::ttng::{ArriveBarrierOp, WaitBarrierOp, WarpGroupDotOp, WarpGroupDotWaitOp};
 use llopt_layout::Dim;
-use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
+use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
-use llopt_target::{Feature, Target};
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::loads;
-use super::overlap;
 use super::ring;
 use super::slice::{ancestor, maker};
 use crate::loops::induction::Numbers;
 use crate::loops::pipeline::{End, Staged, pipeline};
 use crate::loops::view::For;
-
-/// Registers of a thread in addition to accumulators, scores and weights where a product runs ahead: addresses, and
-/// rows of maxima and sums.
-pub(super) const BESIDE: u32 = 24;
-
-/// Whether the first product of a loop that has no layouts yet is likely to run ahead of the second: the second one takes
-/// what is computed from the first, copies can have a warp of their own, and only one block has room for its registers, so
-/// that [no other one](super::price) works while it waits.
-pub(crate) fn is_likely(of: For<'_, '_>, threads: u32, target: Target) -> bool {
-    let products: Vec<DotOp> = loads::products(of)
-        .into_iter()
-        .filter_map(DotOp::of)
-        .collect();
-    let [first, second] = products[..] else {
-        return false;
-    };
-    let words = |value: Value<'_, '_>| {
-        let tensor = RankedTensor::of(value.r#type());
-        let bits = tensor.map_or(0, |tensor| {
-            let elements: i64 = tensor.shape().iter().product();
-            elements as u64 * u64::from(tensor.element().bit_width().unwrap_or(u32::BITS))
-        });
-        bits.div_ceil(u64::from(threads * u32::BITS)) as u32
-    };
-    let registers = words(first.d()) + words(second.d()) + 2 * words(second.a()) + BESIDE;
-    let has_copies = target.has(Feature::TransactionBarrier) && target.has(Feature::BulkTensorCopy);
-    has_copies
-        && overlap::needs(of, second.operation()).contains(&first.operation())
-        && target.resident_blocks(threads, registers, 0) <= 1
-}
 
 /// Two products of a loop, of which the first may run ahead.
 #[derive(Clone, Copy)]

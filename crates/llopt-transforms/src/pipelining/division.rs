@@ -13,6 +13,7 @@ use super::graph::Scheduled;
 use super::loads::{self, Load};
 use super::stores::{may_meet, parameter, stored_to};
 use super::{ahead, late_waits, partitions, price, streams};
+use crate::chained_products::BESIDE;
 use crate::loops::view::{For, is_loop};
 
 /// Bytes of shared memory that are left free for barriers and for values that are passed to partitions.
@@ -266,7 +267,7 @@ fn pays<'c: 'a, 'a>(
     plans: &Plans,
 ) -> Result<(), String> {
     let target = plans.target();
-    let registers = chain.registers(plans) + ahead::BESIDE;
+    let registers = chain.registers(plans) + BESIDE;
     let whole = price::Block {
         threads: candidate.warps * target.warp_size(),
         registers: registers - chain.weights(plans),
@@ -296,7 +297,7 @@ fn chain<'c: 'a, 'a>(
     let target: Target = plans.target();
     let share = target.plain_registers_of_each(candidate.warps * target.warp_size());
     let chain = ahead::Chain::of(candidate.of)?;
-    let registers = chain.registers(plans) + ahead::BESIDE;
+    let registers = chain.registers(plans) + BESIDE;
     if registers > share {
         return Err(format!(
             "it takes about {registers} registers, of which a thread has {share}"

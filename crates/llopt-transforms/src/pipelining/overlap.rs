@@ -50,7 +50,7 @@ fn products<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<WarpGroupDotOp<'c, 'a>> {
 }
 
 /// The operations of a body that an operation needs, in the order of the body.
-pub(super) fn needs<'c: 'a, 'a>(
+fn needs<'c: 'a, 'a>(
     of: For<'c, 'a>,
     operation: OperationRef<'c, 'a>,
 ) -> Vec<OperationRef<'c, 'a>> {
