@@ -14,7 +14,7 @@
 //! 3. *In memory*: if `S` is not the whole axis yet, `2^p` partial results are left for each `rest`, in different
 //!    warps, or in different blocks of a cluster. They are combined through shared memory ([`memory`]): one of the
 //!    threads that hold a partial result writes it at `rest * 2^p + q`, where `q` numbers the cosets. The bits of `rest` are
-//!    ordered such that lanes beside each other write beside each other ([`places_of`]): in the order of the tensor, the
+//!    ordered such that lanes beside each other write beside each other (`places_of`): in the order of the tensor, the
 //!    results of a thread would lie between them, and its lanes would write to few of the banks.
 //!
 //! # Copies of a result

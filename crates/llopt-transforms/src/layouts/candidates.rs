@@ -127,7 +127,15 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         offers.extend(self.proposals());
         let mut labels = self.arriving(&offers, First::Near, MOST_NEAR);
-        if labels.iter().any(|labels| labels.len() >= MOST_NEAR) {
+        // Where a loop combines what it reduces, in threads or across them, a product's layout is wanted far from it.
+        let is_full = labels.iter().any(|labels| labels.len() >= MOST_NEAR);
+        if is_full
+            && self
+                .graph
+                .nodes
+                .iter()
+                .any(|node| self.local(node).is_some())
+        {
             let wanted = self.arriving(&offers, First::Wanted, MOST_WANTED);
             for (labels, wanted) in labels.iter_mut().zip(wanted) {
                 for label in wanted {

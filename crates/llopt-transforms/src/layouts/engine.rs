@@ -466,7 +466,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The reduction that a node is, if its partial results may stay in their threads.
-    fn local(&self, node: &Node<'c, 'a>) -> Option<InThreads<'c, 'a>> {
+    pub(super) fn local(&self, node: &Node<'c, 'a>) -> Option<InThreads<'c, 'a>> {
         let NodeKind::Op(operation, Relation::Reduce { .. }, _) = &node.kind else {
             return None;
         };
