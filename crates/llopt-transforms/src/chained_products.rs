@@ -6,10 +6,11 @@
 
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::DotOp;
-use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
+use llopt_mlir::ir::TypeExt;
 use llopt_target::{Feature, Target};
-use melior::ir::{OperationRef, Value, ValueLike};
+use melior::ir::{Value, ValueLike};
 
+use crate::loops::needs::needs;
 use crate::loops::view::For;
 
 /// Registers of a thread in addition to accumulators, scores and weights where a product runs ahead: addresses, and
@@ -34,27 +35,6 @@ pub(crate) fn may_run_ahead(of: For<'_, '_>, threads: u32, target: Target) -> bo
     let registers = words(first.d()) + words(second.d()) + 2 * words(second.a()) + BESIDE;
     let has_copies = target.has(Feature::TransactionBarrier) && target.has(Feature::BulkTensorCopy);
     has_copies
-        && needs(second.operation(), first.operation())
+        && needs(of, second.operation()).contains(&first.operation())
         && target.resident_blocks(threads, registers, 0) <= 1
-}
-
-/// Whether an operation needs another one of its block.
-fn needs<'c: 'a, 'a>(operation: OperationRef<'c, 'a>, needed: OperationRef<'c, 'a>) -> bool {
-    let (mut open, mut seen) = (vec![operation], vec![operation]);
-    while let Some(next) = open.pop() {
-        let mut makers = Vec::new();
-        next.for_each_op(Walk::PreOrder, |inner| {
-            makers.extend(inner.operand_values().filter_map(ValueExt::defining_op));
-        });
-        for maker in makers {
-            if maker == needed {
-                return true;
-            }
-            if maker.parent_block() == needed.parent_block() && !seen.contains(&maker) {
-                seen.push(maker);
-                open.push(maker);
-            }
-        }
-    }
-    false
 }

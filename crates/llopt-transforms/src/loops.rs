@@ -39,6 +39,7 @@ pub mod concatenate;
 pub mod flatten;
 pub mod induction;
 pub mod motion;
+pub(crate) mod needs;
 pub mod peel;
 pub mod pipeline;
 pub mod rotate;

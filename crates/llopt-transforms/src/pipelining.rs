@@ -110,7 +110,7 @@ use crate::allocation::plans_of;
 use crate::axis::AxisAnalysis;
 use crate::loops::unroll::STAGES;
 use crate::loops::view::For;
-use crate::products::is_product;
+use crate::products::multiplies;
 pub use account::{LoopAccount, Pipelined, PlacedUnit, Producer};
 pub use ping_pong::{
     DIALECTS as TURN_DIALECTS, Request as TurnRequest, TAKE_TURNS, Turns, TurnsAccount, take_turns,
@@ -161,7 +161,7 @@ fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint>
 pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec<LoopAccount> {
     let mut loops = Vec::new();
     module.for_each_op(Walk::PostOrder, |operation| {
-        loops.extend(For::of(operation).filter(|of| has_products(*of)));
+        loops.extend(For::of(operation).filter(|of| multiplies(of.operation())));
     });
     let loops: Vec<(For, String)> = loops
         .into_iter()
@@ -186,7 +186,7 @@ pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec
     let warps = warps_of(module);
     let mut others = Vec::new();
     module.for_each_op(Walk::PostOrder, |operation| {
-        others.extend(For::of(operation).filter(|of| !has_products(*of)));
+        others.extend(For::of(operation).filter(|of| !multiplies(of.operation())));
     });
     for of in others {
         let account = LoopAccount::of(place(of.operation()));
@@ -205,15 +205,6 @@ pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec
 fn warps_of(module: OperationRef<'_, '_>) -> u32 {
     let warps = module.attr(launch::NUM_WARPS);
     warps.and_then(AttributeExt::as_int).unwrap_or(4)
-}
-
-/// Whether there is a product in a loop, at any depth.
-fn has_products(of: For<'_, '_>) -> bool {
-    let mut found = false;
-    of.operation().for_each_op(Walk::PreOrder, |operation| {
-        found |= is_product(operation);
-    });
-    found
 }
 
 fn pipeline_loop<'c: 'a, 'a>(

@@ -72,6 +72,24 @@ pub(crate) fn is_product(operation: OperationRef<'_, '_>) -> bool {
         || DotScaledOp::of(operation).is_some()
 }
 
+/// The products that an operation is or holds, in the order of the program.
+pub(crate) fn products_in<'c: 'a, 'a>(within: OperationRef<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
+    let mut products = Vec::new();
+    within.for_each_op(Walk::PreOrder, |operation| {
+        if is_product(operation) {
+            products.push(operation);
+        }
+    });
+    products
+}
+
+/// Whether an operation is a product or holds one.
+pub(crate) fn multiplies(within: OperationRef<'_, '_>) -> bool {
+    let mut found = false;
+    within.for_each_op(Walk::PreOrder, |operation| found |= is_product(operation));
+    found
+}
+
 /// Whether an op does not read the contents of the tensors that it takes: a wait, a product that adds to one, control
 /// flow, and ops that rename registers.
 fn hands_on(operation: OperationRef<'_, '_>) -> bool {

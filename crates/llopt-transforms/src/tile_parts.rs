@@ -49,7 +49,7 @@ use melior::ir::{Location, OperationRef, Value, ValueLike};
 use crate::loops::builder::Arithmetic;
 use crate::loops::view::For;
 use crate::pipelining::place;
-use crate::products::{is_product, widened_source_of};
+use crate::products::{products_in, widened_source_of};
 use crate::split_k::Count;
 use crate::split_k::does_more_than_read;
 use dimension::Dimension;
@@ -123,7 +123,7 @@ pub struct ProductTile {
 /// The tile of the product of a module's kernel, if it has one product of two matrices.
 pub fn tile(module: OperationRef<'_, '_>) -> Option<ProductTile> {
     let kernel = kernel_of(module).ok()?;
-    let &[product] = &products(kernel)[..] else {
+    let &[product] = &products_in(kernel)[..] else {
         return None;
     };
     let &[rows, columns] = &tensor_of(product.result_value(0)?)?.shape()[..] else {
@@ -178,7 +178,7 @@ const COLUMNS: usize = 1;
 /// Lets caches drop first what a module's products load as second factors, since blocks with other columns load other
 /// elements. Loads for which the author asks for something else stay as they are.
 pub fn read_columns_once(module: OperationRef<'_, '_>) {
-    for product in products(module) {
+    for product in products_in(module) {
         let factor = product.operand_value(1).map(widened_source_of);
         let Some(load) = factor.and_then(LoadOp::defining) else {
             continue;
@@ -211,17 +211,7 @@ fn tensor_of<'c>(value: Value<'c, '_>) -> Option<RankedTensor<'c>> {
 
 /// The first product in an operation, or the operation itself.
 fn product_of<'c: 'a, 'a>(within: OperationRef<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
-    products(within).into_iter().next()
-}
-
-fn products<'c: 'a, 'a>(within: OperationRef<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
-    let mut products = Vec::new();
-    within.for_each_op(Walk::PreOrder, |operation| {
-        if is_product(operation) {
-            products.push(operation);
-        }
-    });
-    products
+    products_in(within).into_iter().next()
 }
 
 /// The dimensions that parts divide: those of all products of a kernel.
@@ -231,7 +221,7 @@ fn dimensions<'c: 'a, 'a>(
     parts: u32,
 ) -> Result<Vec<Dimension<'c, 'a>>, String> {
     let mut found: Vec<Dimension<'c, 'a>> = Vec::new();
-    for product in products(kernel) {
+    for product in products_in(kernel) {
         let sum = product.result_value(0).ok_or("a product has no result")?;
         let known = found.iter().find_map(|dimension| dimension.place_in(sum));
         match known {

@@ -23,7 +23,7 @@ use llopt_layout::banks::Access;
 use llopt_layout::f2::Echelon;
 use llopt_layout::plan::{self, Machine, Outline, Price, SwizzleRequest};
 use llopt_layout::{Dim, LinearLayout};
-use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk, key};
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, key};
 use llopt_plan::element::Element;
 use llopt_plan::elementwise;
 use llopt_plan::shared_access::{self, Buffer};
@@ -38,7 +38,7 @@ use super::facts::Facts;
 use super::labelling::{Cost, IMPOSSIBLE};
 use super::offset_sums;
 use super::relation::{element_bits, is_cheap, only_renames};
-use crate::products::is_product;
+use crate::products::multiplies;
 
 /// Costs are integers in this fraction of a wavefront.
 const SCALE: f64 = 64.0;
@@ -122,12 +122,7 @@ pub(super) fn units(cost: Cost) -> f64 {
 impl Costs {
     /// The costs of a module, given its functions.
     pub(super) fn new(target: Target, functions: &[OperationRef<'_, '_>]) -> Self {
-        let mut multiplies = false;
-        for function in functions {
-            function.for_each_op(Walk::PreOrder, |operation| {
-                multiplies |= is_product(operation);
-            });
-        }
+        let multiplies = functions.iter().any(|function| multiplies(*function));
         Self {
             target,
             machine: target.machine(),

@@ -51,9 +51,7 @@ use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::ReshapeOp;
 use llopt_dialects::{arith, scf, tt};
 use llopt_layout::{Dim, LinearLayout};
-use llopt_mlir::ir::{
-    AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, Walk, attr,
-};
+use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, attr};
 use llopt_plan::reduction::kind::{Kind, WarpCombination};
 use llopt_target::{Feature, Target};
 use melior::dialect::arith as build;
@@ -67,7 +65,7 @@ use super::frequency::Frequencies;
 use super::labelling::Cost;
 use crate::chained_products::may_run_ahead;
 use crate::loops::view::For;
-use crate::products::is_product;
+use crate::products::multiplies;
 
 /// A reduction whose results a loop accumulates.
 #[derive(Clone, Copy)]
@@ -145,7 +143,7 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
     pub(super) fn stays_beside_products(&self, threads: u32, target: Target) -> bool {
         let products = For::of(self.around).filter(|_| self.scaling.is_some());
         products.is_none_or(|of| {
-            !multiplies(of)
+            !multiplies(of.operation())
                 || target.has(Feature::WarpGroupMma) && !may_run_ahead(of, threads, target)
         })
     }
@@ -365,14 +363,6 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         result.set_type(of_shape(&left));
         Some(result)
     }
-}
-
-/// Whether there is a matrix product in a loop.
-fn multiplies(of: For<'_, '_>) -> bool {
-    let mut found = false;
-    of.operation()
-        .for_each_op(Walk::PreOrder, |operation| found |= is_product(operation));
-    found
 }
 
 /// The only op of the region of a reduction of one tensor, if it combines both arguments.

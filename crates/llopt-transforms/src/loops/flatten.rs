@@ -35,7 +35,7 @@ use super::builder::{Arithmetic, yield_values};
 use super::clone::Mapping;
 use super::induction::Numbers;
 use super::view::{For, If, is_loop};
-use crate::products::is_product;
+use crate::products::multiplies;
 
 /// The attribute by which the program asks for one loop.
 const ASKS: &str = "tt.flatten";
@@ -59,11 +59,7 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
     });
     let mut rewriter = Rewriter::new(module.ctx());
     for of in wanted {
-        let mut has_products = false;
-        of.operation().for_each_op(Walk::PreOrder, |operation| {
-            has_products |= is_product(operation);
-        });
-        if !has_products {
+        if !multiplies(of.operation()) {
             // A nest that cannot be flattened stays as it is.
             let _ = flatten(&mut rewriter, of);
         }

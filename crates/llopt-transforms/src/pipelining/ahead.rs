@@ -46,8 +46,8 @@ use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::loads;
 use super::ring;
-use super::slice::{ancestor, maker};
 use crate::loops::induction::Numbers;
+use crate::loops::needs::{ancestor, maker};
 use crate::loops::pipeline::{End, Staged, pipeline};
 use crate::loops::view::For;
 

@@ -31,7 +31,7 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::OperationRef;
 
 use super::buffers::{keeps_memory, named, writes_none_of};
-use super::slice::maker;
+use crate::loops::needs::maker;
 use crate::loops::view::For;
 
 /// Whether an operation makes the copy unit write a tile of shared memory, or says for how many bytes of them a barrier

@@ -21,8 +21,8 @@ use llopt_target::matrix::instructions_for;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use super::loads::{self, Load};
-use super::slice::maker;
 use crate::layouts::{UNITS, elements_of};
+use crate::loops::needs::maker;
 use crate::loops::view::For;
 
 /// Parts of a multiprocessor that issue an instruction each cycle.

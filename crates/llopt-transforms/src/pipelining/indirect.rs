@@ -44,8 +44,9 @@ use melior::ir::{OperationRef, Value};
 
 use super::guard::guard;
 use super::loads;
-use super::slice::{Slice, loads_in, maker};
+use super::slice::{Slice, loads_in};
 use super::stores::{may_meet, parameter, stored_to};
+use crate::loops::needs::maker;
 use crate::loops::pipeline::{End, Staged, pipeline};
 use crate::loops::view::For;
 

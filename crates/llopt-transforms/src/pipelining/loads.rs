@@ -7,7 +7,7 @@ use llopt_dialects::ttng::{
     AsyncTMACopyGlobalToLocalOp, BarrierExpectOp, InitBarrierOp, InvalBarrierOp, WaitBarrierOp,
     WarpGroupDotOp,
 };
-use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt};
 use llopt_plan::global_access::{AccessKind, Addresses, GlobalAccess, Groups};
 use llopt_plan::plans::Plans;
 use llopt_plan::tensor::TensorType;
@@ -15,13 +15,13 @@ use llopt_target::Feature;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use super::ring;
-use super::slice::ancestor;
 use crate::axis::AxisAnalysis;
 use crate::copied_loads;
 use crate::layouts::parts_of;
 use crate::loops::advance::advance;
+use crate::loops::needs::ancestor;
 use crate::loops::view::For;
-use crate::products::is_product;
+use crate::products::{is_product, products_in};
 
 /// The operation that loads a tensor from global memory.
 #[derive(Clone)]
@@ -84,13 +84,7 @@ pub(super) fn products<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<OperationRef<'c, 'a>>
 
 /// All products of a body, those in its conditionals included.
 pub(super) fn all_products<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
-    let mut products = Vec::new();
-    of.operation().for_each_op(Walk::PreOrder, |operation| {
-        if is_product(operation) {
-            products.push(operation);
-        }
-    });
-    products
+    products_in(of.operation())
 }
 
 /// The operations within another one from which factors of products are made: loads, and what leads from these to the

@@ -25,7 +25,7 @@
 use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::ttg::{LocalAllocOp, LocalLoadOp};
 use llopt_dialects::ttng::{WarpGroupDotOp, WarpGroupDotWaitOp};
-use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
+use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use melior::ir::{OperationRef, Value, ValueLike};
@@ -33,8 +33,8 @@ use melior::ir::{OperationRef, Value, ValueLike};
 use super::buffers::{is_apart_from, keeps_memory, leaves_operands, named, orders};
 use super::live_registers::{live_registers, words};
 use super::loads::BulkLoad;
-use super::slice::maker;
 use super::warps::shared_bytes;
+use crate::loops::needs::needs;
 use crate::loops::view::For;
 
 /// Registers of a thread for addresses, counters, and rows or columns.
@@ -47,28 +47,6 @@ fn products<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<WarpGroupDotOp<'c, 'a>> {
     let all = super::loads::products(of);
     let groups: Option<Vec<WarpGroupDotOp>> = all.into_iter().map(WarpGroupDotOp::of).collect();
     groups.unwrap_or_default()
-}
-
-/// The operations of a body that an operation needs, in the order of the body.
-fn needs<'c: 'a, 'a>(
-    of: For<'c, 'a>,
-    operation: OperationRef<'c, 'a>,
-) -> Vec<OperationRef<'c, 'a>> {
-    let mut needed: Vec<OperationRef> = Vec::new();
-    let mut open = vec![operation];
-    while let Some(operation) = open.pop() {
-        operation.for_each_op(Walk::PreOrder, |inner| {
-            for maker in inner.operand_values().filter_map(|value| maker(of, value)) {
-                if maker != operation && !needed.contains(&maker) {
-                    needed.push(maker);
-                    open.push(maker);
-                }
-            }
-        });
-    }
-    let mut operations = of.operations();
-    operations.retain(|operation| needed.contains(operation));
-    operations
 }
 
 /// The operations of a body that a product needs, in the order of the body: those that make its operands, and those that copy

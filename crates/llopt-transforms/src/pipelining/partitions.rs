@@ -78,9 +78,9 @@ use super::loads::{BulkLoad, Load, Reads, Source};
 use super::rewrite::{each, view_of};
 use super::ring;
 use super::running::Running;
-use super::slice::ancestor;
 use crate::loops::builder::Arithmetic;
 use crate::loops::clone::Mapping;
+use crate::loops::needs::ancestor;
 use crate::loops::view::For;
 
 /// The attribute of a loop that asks for partitions.

@@ -9,7 +9,7 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::loads::{Load, Reads};
-use super::slice::{ancestor, maker};
+use crate::loops::needs::{ancestor, maker};
 use crate::loops::view::For;
 
 /// A product that runs on into the next iteration.

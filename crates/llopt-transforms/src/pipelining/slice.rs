@@ -6,6 +6,7 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Value};
 
 use super::guard;
+use crate::loops::needs::{ancestor, maker};
 use crate::loops::view::{For, While};
 
 /// Operations of a body that are executed ahead for others, in the order of the program.
@@ -22,29 +23,6 @@ pub(super) fn loads_in<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Vec<LoadO
         (None, Some(search)) => search.loads(),
         (None, None) => Vec::new(),
     }
-}
-
-/// The operation of a body in which a value is defined.
-pub(super) fn maker<'c: 'a, 'a>(
-    of: For<'c, 'a>,
-    value: Value<'c, 'a>,
-) -> Option<OperationRef<'c, 'a>> {
-    if of.is_outside(value) {
-        return None;
-    }
-    ancestor(of, value.defining_op()?)
-}
-
-/// The operation of a body that an operation is or is nested in.
-pub(super) fn ancestor<'c: 'a, 'a>(
-    of: For<'c, 'a>,
-    operation: OperationRef<'c, 'a>,
-) -> Option<OperationRef<'c, 'a>> {
-    let mut inner = operation;
-    while inner.parent_op()? != of.operation() {
-        inner = inner.parent_op()?;
-    }
-    Some(inner)
 }
 
 impl<'c: 'a, 'a> Slice<'c, 'a> {

@@ -29,8 +29,8 @@ use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::guard::{guard, may_be_ahead};
 use super::indirect::may_feed;
-use super::slice::{ancestor, maker};
 use super::stores::stored_to;
+use crate::loops::needs::{ancestor, maker};
 use crate::loops::pipeline::{End, Staged, pipeline};
 use crate::loops::view::{For, innermost};
 

@@ -65,11 +65,12 @@ use super::account::Pipelined;
 use super::graph;
 use super::guard::guard;
 use super::indirect::may_feed;
-use super::slice::{Slice, maker};
+use super::slice::Slice;
 use super::stores::stored_to;
 use super::streamed_registers::{held, loaded};
 use crate::layouts::times;
 use crate::loops::induction::Numbers;
+use crate::loops::needs::maker;
 use crate::loops::pipeline::{End, Staged, pipeline};
 use crate::loops::view::{For, is_loop};
 

@@ -8,7 +8,7 @@ use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, ValueExt, Walk, key};
 use melior::ir::{BlockLike, BlockRef, OperationRef, Type, Value, ValueLike};
 
 use crate::loops::view::For;
-use crate::products::is_product;
+use crate::products::{is_product, multiplies};
 
 /// One of the two loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl<'c: 'a, 'a> Alignment<'c, 'a> {
         for operation in first.operations().into_iter().chain(second.operations()) {
             let is_paired = alignment.partners.contains_key(&op_key(operation));
             let is_load = is_load(operation);
-            let has_products = operation.region_refs().len() > 0 && contains_products(operation);
+            let has_products = operation.region_refs().len() > 0 && multiplies(operation);
             if has_products || !(operation.is_memory_effect_free() || is_load) {
                 return Err(format!("{} is in one of the loops", operation.name_str()));
             }
@@ -408,12 +408,6 @@ fn is_of_numbers(operation: OperationRef<'_, '_>) -> bool {
 fn is_load(operation: OperationRef<'_, '_>) -> bool {
     tt::DescriptorLoadOp::of(operation).is_some()
         || tt::LoadOp::of(operation).is_some_and(|load| !load.is_volatile())
-}
-
-fn contains_products(operation: OperationRef<'_, '_>) -> bool {
-    let mut found = false;
-    operation.for_each_op(Walk::PreOrder, |inner| found |= is_product(inner));
-    found
 }
 
 /// Whether two operations are the same apart from their operands, on which they do not depend inside.
