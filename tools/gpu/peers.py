@@ -91,7 +91,7 @@ class Kernel:
 
 
 class Product:
-    """A product of matrices; the right one is given by rows (NN) or by columns (NT)."""
+    """A product of matrices; the right one is given by rows (NN, TN) or by columns (NT), the left one by columns in TN."""
 
     def __init__(self, type, form, shape, kernels):
         self.name = f"{type} {form} {'x'.join(map(str, shape))}"
@@ -103,7 +103,8 @@ class Product:
         m, n, k = self.shape
         a = torch.randn((m, k), device="cuda").to(TYPES[self.type])
         b = torch.randn((k, n), device="cuda").to(TYPES[self.type])
-        self.a, self.b = a, b.T.contiguous().T if self.form == "NT" else b
+        self.a = a.T.contiguous().T if self.form == "TN" else a
+        self.b = b.T.contiguous().T if self.form == "NT" else b
 
     def run(self, kernel, module):
         return kernel.call(module, self.a, self.b)
@@ -161,6 +162,19 @@ class Attention:
         return int(((result.float() - self.library()().float()).abs() > 1e-2).sum())
 
 
+def by_pointers(module, a, b):
+    """Tutorial 03's product, whose own launch refuses a left operand by columns, as its kernel does not."""
+    (rows, depth), columns = a.shape, b.shape[1]
+    result = torch.empty((rows, columns), device=a.device, dtype=torch.float16)
+
+    def grid(meta):
+        return (triton.cdiv(rows, meta["BLOCK_SIZE_M"]) * triton.cdiv(columns, meta["BLOCK_SIZE_N"]),)
+
+    strides = (*a.stride(), *b.stride(), *result.stride())
+    module.matmul_kernel[grid](a, b, result, rows, columns, depth, *strides, ACTIVATION="")
+    return result
+
+
 def all_cases(folder):
     def file(number):
         return next(folder.glob(f"{number}-*.py"))
@@ -169,7 +183,7 @@ def all_cases(folder):
         return lambda module, a, b: getattr(module, name)(a, b.T, specialised)
 
     by_rows = [
-        Kernel("pointers", file("03"), "matmul_kernel", lambda module, a, b: module.matmul(a, b)),
+        Kernel("pointers", file("03"), "matmul_kernel", by_pointers),
         Kernel(
             "persistent", file("09"), "matmul_kernel_persistent", lambda module, a, b: module.matmul_persistent(a, b)
         ),
@@ -204,7 +218,8 @@ def all_cases(folder):
     ]
     for shape in SHAPES:
         for type in TYPES:
-            cases += [Product(type, form, shape, by_rows if form == "NN" else by_columns) for form in ("NT", "NN")]
+            forms = {"NT": by_columns, "NN": by_rows, "TN": by_rows}
+            cases += [Product(type, form, shape, kernels) for form, kernels in forms.items()]
     return cases
 
 
@@ -271,7 +286,7 @@ def compiler_of(name):
 
 def measure(case):
     case.prepare()
-    report, contestants = {"operations": case.operations, "wrong": 0}, {}
+    report, contestants = {"operations": case.operations, "wrong": 0, "wrong of Triton": 0}, {}
     for kernel, compiler in itertools.product(case.kernels, COMPILERS):
         try:
             module = kernel.load()
@@ -285,8 +300,7 @@ def measure(case):
             continue
         tuner = getattr(module, kernel.tuned)
         report[f"{compiler} {kernel.name} configuration"] = str(tuner.best_config)
-        if compiler == "llopt":
-            report["wrong"] += case.wrong(result)
+        report["wrong" if compiler == "llopt" else "wrong of Triton"] += case.wrong(result)
         contestants[f"{compiler} {kernel.name}"] = lambda kernel=kernel, module=module: case.run(kernel, module)
     library = case.library()
     if library is not None:
@@ -320,7 +334,7 @@ def line(name, report):
             text += f"  {times[key] / times[ours]:.3f} x {compared}"
     text += f"  ({(ours or 'llopt nothing')[6:]})"
     if report["wrong"]:
-        text += f"  WRONG: {report['wrong']}"
+        text += f"  WRONG: {report['wrong']}, Triton's {report['wrong of Triton']}"
     for key, value in report.items():
         if key.endswith("error"):
             text += f"\n    {key}: {value}"
