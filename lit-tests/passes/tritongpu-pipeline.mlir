@@ -136,3 +136,46 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return %r#2 : !sum
   }
 }
+
+// -----
+
+#row = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 128, 16]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+!p = tensor<128x128x!tt.ptr<f16>, #row>
+!b = !ttg.memdesc<128x128xf16, #shared, #smem>
+!sum = tensor<128x128xf32, #mma>
+!scaled = tensor<128x128xf32, #row>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  // A tensor that a product takes from a buffer and that threads also need themselves is read from its slot to
+  // registers, after the wait, and before the buffer is filled from them.
+  // CHECK-LABEL: @also_in_registers
+  // CHECK: scf.for
+  // CHECK: ttg.async_wait
+  // CHECK: %[[READ:.*]] = ttg.local_load
+  // CHECK: ttg.local_alloc %[[READ]]
+  // CHECK: arith.extf %[[READ]]
+  // CHECK: scf.yield
+  tt.func @also_in_registers(%p: !p {tt.divisibility = dense<[16, 16]> : tensor<2xi32>, tt.contiguity = dense<[1, 128]> : tensor<2xi32>}, %q: !p {tt.divisibility = dense<[16, 16]> : tensor<2xi32>, tt.contiguity = dense<[1, 128]> : tensor<2xi32>}, %n: i32) -> (!sum, !scaled) {
+    %zero = arith.constant dense<0.0> : !sum
+    %none = arith.constant dense<0.0> : !scaled
+    %step = arith.constant dense<128> : tensor<128x128xi32, #row>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r:4 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %p, %y = %q, %sum = %zero, %total = %none) -> (!p, !p, !sum, !scaled) : i32 {
+      %a = tt.load %x : !p
+      %b = tt.load %y : !p
+      %s = ttg.local_alloc %a : (tensor<128x128xf16, #row>) -> !b
+      %t = ttg.local_alloc %b : (tensor<128x128xf16, #row>) -> !b
+      %d = ttng.warp_group_dot %s, %t, %zero {inputPrecision = 0 : i32} : !b * !b -> !sum
+      %next = arith.mulf %sum, %d : !sum
+      %wide = arith.extf %a : tensor<128x128xf16, #row> to !scaled
+      %more = arith.addf %total, %wide : !scaled
+      %x1 = tt.addptr %x, %step : !p, tensor<128x128xi32, #row>
+      %y1 = tt.addptr %y, %step : !p, tensor<128x128xi32, #row>
+      scf.yield %x1, %y1, %next, %more : !p, !p, !sum, !scaled
+    }
+    tt.return %r#2, %r#3 : !sum, !scaled
+  }
+}

@@ -171,7 +171,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
         self.values
             .get(&key(value))
             .cloned()
-            .expect("bug in llopt: a value is emitted before its uses")
+            .unwrap_or_else(|| panic!("bug in llopt: used before it is emitted: {value}"))
     }
 
     /// The registers of all operands.

@@ -475,10 +475,10 @@ fn first_reader<'c: 'a, 'a>(
             if filled.contains(&user) {
                 continue;
             }
-            // A view of a buffer reads nothing.
-            if user
-                .result_values()
-                .any(|view| MemDesc::of(view.r#type()).is_some())
+            // A view of a buffer reads nothing; a buffer that is filled from registers is none.
+            let is_memory = |value: &Value<'c, 'a>| MemDesc::of(value.r#type()).is_some();
+            if is_memory(&value)
+                && user.result_values().any(|view| is_memory(&view))
                 && user.is_memory_effect_free()
             {
                 values.extend(user.result_values());
