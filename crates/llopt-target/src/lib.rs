@@ -229,6 +229,16 @@ impl Target {
         }
     }
 
+    /// Registers of a thread for conditions; `None` if conditions are in registers that hold other data, too. NVIDIA: P0
+    /// to P6 (CUDA Binary Utilities, "Instruction Set Reference"). AMD: pairs of scalar registers.
+    #[must_use]
+    pub fn predicate_registers(self) -> Option<u32> {
+        match self.vendor() {
+            Vendor::Nvptx => Some(7),
+            Vendor::Amdgpu => None,
+        }
+    }
+
     /// Largest number of threads in a block.
     #[must_use]
     pub fn max_threads_per_block(self) -> u32 {

@@ -30,6 +30,7 @@ use crate::walk::copy_log::CopyLog;
 use crate::walk::decision::{Choice, Journal};
 use crate::walk::late::Late;
 use crate::walk::location::{LineTable, describe};
+use crate::walk::packed_masks::PackedMasks;
 use crate::walk::workers::{KERNEL_BARRIER, Workers};
 
 /// The result of emitting one operation.
@@ -106,6 +107,8 @@ pub(crate) struct FunctionLowering<'r, 'ctx> {
     pub(crate) copies: CopyLog<'ctx>,
     /// Operations that are emitted late, and anew.
     pub(crate) late: Late<'ctx>,
+    /// Masks that are in the bits of words.
+    pub(crate) packed_masks: PackedMasks<'ctx>,
     lines: Option<(&'r mut LineTable<'ctx>, DISubprogram<'ctx>)>,
     /// The LLVM blocks of source blocks.
     pub(super) blocks: Blocks<'ctx>,
@@ -145,6 +148,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
             is_kernel,
             copies: CopyLog::default(),
             late: Late::default(),
+            packed_masks: PackedMasks::default(),
             lines,
             blocks: Blocks::default(),
             emit,

@@ -15,6 +15,7 @@ pub(crate) mod loaded_words;
 pub(crate) mod location;
 pub mod lower;
 pub(crate) mod names;
+pub(crate) mod packed_masks;
 pub(crate) mod partitions;
 pub(crate) mod regions;
 pub mod symbol;

@@ -54,6 +54,7 @@ fn walk_blocks(
         let llvm = lowering.blocks.of(block).llvm;
         lowering.e.enter(llvm);
         lowering.copies.enter(block);
+        lowering.packed_masks.enter_block();
         emit_late::find(lowering, block)?;
         let mut next = block.first_operation();
         while let Some(op) = next {

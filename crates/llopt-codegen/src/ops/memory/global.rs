@@ -23,6 +23,7 @@ use crate::values::storage;
 use crate::walk::aside;
 use crate::walk::decision::Choice;
 use crate::walk::function::{FunctionLowering, Lowered, Program};
+use crate::walk::packed_masks;
 
 /// A cache modifier as the hooks know it.
 pub(crate) fn cache(modifier: CacheModifier) -> Cache {
@@ -95,6 +96,10 @@ pub(crate) fn load(lowering: &mut FunctionLowering<'_, '_>, op: tt::LoadOp<'_, '
         other,
     };
     let values = load_groups(lowering, &of, &groups, &load);
+    if let (Some(mask), Some(masks)) = (op.mask(), &load.masks) {
+        let first = groups.groups.iter().map(|group| group[0]);
+        packed_masks::pack(lowering, operation, mask, masks, first);
+    }
     lowering.bind_result(operation, values);
     Ok(())
 }
@@ -259,7 +264,10 @@ fn store_groups<'ctx>(
         let mask = match mask_of(e, masks, group[0]) {
             Mask::Never => continue,
             Mask::Always => acts,
-            Mask::When(mask) => Some(acts.map_or(mask, |acts| e.and(acts, mask))),
+            Mask::When(mask) => {
+                let mask = lowering.packed_masks.condition(e, mask);
+                Some(acts.map_or(mask, |acts| e.and(acts, mask)))
+            }
         };
         let values = aside::fetched(lowering, value, group);
         let data = storage::pack(e, hooks, element, words, &values);

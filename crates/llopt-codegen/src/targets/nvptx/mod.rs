@@ -93,6 +93,17 @@ impl Hooks for Nvptx {
         kernel::num_programs(e, axis, blocks_per_cluster)
     }
 
+    fn copy_of<'ctx>(&self, e: &Emitter<'ctx>, word: V<'ctx>) -> V<'ctx> {
+        let copied = e.inline_asm(
+            "mov.b32 $0, $1;",
+            "=r,r",
+            &[word.get_type()],
+            &[word],
+            AsmEffect::Pure,
+        );
+        copied[0]
+    }
+
     fn barrier<'ctx>(&self, e: &Emitter<'ctx>) {
         e.intrinsic_call(BLOCK_BARRIER, &[], &[e.i32(0)]);
     }
