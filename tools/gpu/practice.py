@@ -3,9 +3,10 @@
 
     python3 tools/gpu/practice.py [--json FILE] [--markdown FILE] [--only REGEX] [--jobs 16] [--seconds 150]
     python3 tools/gpu/practice.py --simulate cuda:90,hip:gfx942         # results only, without a GPU
+    python3 tools/gpu/practice.py --simulate cuda:90 --llopt PATH       # the same by the command instead of the package
     python3 tools/gpu/practice.py --write FOLDER --targets cuda:90,...  # .ttir and .ttgir by Triton, without a GPU
 
-Needed: triton==3.6.0 and NumPy; triton_llopt but for `--write`; on a GPU also PyTorch. The kernels (`practice_product_kernels.py`,
+Needed: triton==3.6.0 and NumPy; triton_llopt but for `--write` and `--llopt`; on a GPU also PyTorch. The kernels (`practice_product_kernels.py`,
 `practice_attention_kernels.py`, `practice_kernels.py`) are mixtures of experts, narrow weights, decoding from caches, packed
 attention, recurrences in chunks, losses, backward passes, routing, quantisers, scans, sorts, and sums of ragged rows.
 
@@ -23,9 +24,11 @@ import os
 import re
 import statistics
 import sys
+import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -259,38 +262,99 @@ def signature(case, begun):
     return types | dict.fromkeys(begun.constants, "constexpr"), constants, divisible
 
 
-def written(cases, arguments):
-    """Writes what Triton prints of each kernel, as it is timed: whether it compiles all."""
+def printed(case, begun, target):
+    """What Triton prints of a launch's kernel for a target, by form."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
+    backend, arch = target.split(":")
+    wide = arch.startswith("gfx9")
+    gpu = GPUTarget("cuda", int(arch), 32) if backend == "cuda" else GPUTarget("hip", arch, 64 if wide else 32)
+    types, constants, divisible = signature(case, begun)
+    return triton.compile(ASTSource(case.kernel, types, constants, divisible), target=gpu, options=begun.options).asm
+
+
+def executed(case, target, source, llopt):
+    """Runs a kernel on the simulated machine by the command: what is wrong, in words; empty if nothing is."""
+    from sweep import Failed, execute
+
+    begun = case.start(np.random.default_rng(0), suite_cases.CHECKED)
+    types, _, _ = signature(case, begun)
+    names = [name for name in begun.arguments if types[name] != "constexpr"]
+    options = []
+    if source == "ttir":
+        given = {f"--{key.replace('_', '-')}": str(value) for key, value in begun.options.items()}
+        options = [word for pair in given.items() for word in pair]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        file = folder / f"kernel.{source}"
+        launch = SimpleNamespace(grid=begun.grid, arguments=[])
+        for position, name in enumerate(names):
+            argument = begun.arguments[name]
+            if isinstance(argument, Array):
+                np.save(folder / f"{position}.npy", argument.contents)
+                launch.arguments.append(argument.contents)
+            else:
+                launch.arguments.append(argument.value)
+        try:
+            file.write_text(printed(case, begun, target)[source])
+        except Exception as error:
+            return f"Triton: {' '.join(str(error).split())[:300]}"
+        try:
+            found = execute(llopt, file, target, launch, folder, options)
+        except Failed as failed:
+            return str(failed)
+    everything = begun.expected() if callable(begun.expected) else begun.expected
+    complaints = []
+    for name, expected in everything.items():
+        actual = found[names.index(name)].view(expected.contents.dtype).reshape(expected.contents.shape)
+        wrong = np.argwhere(expected.mismatches(actual, begun.arguments[name].type))
+        if len(wrong):
+            complaints.append(f"{name}: {len(wrong)} of {actual.size} elements differ, first at {wrong[0].tolist()}")
+    return "; ".join(complaints)
+
+
+def executed_all(cases, arguments):
+    """Compares the results of the command with NumPy's: whether all are right."""
+    sys.path[:0] = [str(Path(__file__).parent.parent / folder) for folder in ("oracle", "bench")]
+    good = True
+    for target in arguments.simulate.split(","):
+        found = {case.name: executed(case, target, arguments.source, arguments.llopt.resolve()) for case in cases}
+        for name, complaint in found.items():
+            if complaint:
+                print(f"{target} {name}: {complaint}")
+        right = sum(not complaint for complaint in found.values())
+        print(f"{target}: {right} of {len(found)} agree with NumPy", flush=True)
+        good &= right == len(found)
+    return good
+
+
+def written(cases, arguments):
+    """Writes what Triton prints of each kernel, as it is timed: whether it compiles all."""
     good = True
     for target in arguments.targets.split(","):
-        backend, arch = target.split(":")
-        wide = arch.startswith("gfx9")
-        gpu = GPUTarget("cuda", int(arch), 32) if backend == "cuda" else GPUTarget("hip", arch, 64 if wide else 32)
         folder = arguments.write / target.replace(":", "-")
         folder.mkdir(parents=True, exist_ok=True)
         for case in cases:
             begun = case.start(np.random.default_rng(0), suite_cases.TIMED)
-            types, constants, divisible = signature(case, begun)
             stem = re.sub(r"\W+", "_", case.name)
             try:
-                made = triton.compile(ASTSource(case.kernel, types, constants, divisible), target=gpu, options=begun.options)
+                made = printed(case, begun, target)
             except Exception as error:
                 print(f"{target} {case.name}: {type(error).__name__}: {' '.join(str(error).split())[:300]}", flush=True)
                 good = False
                 continue
             for form in ("ttir", "ttgir", "ptx", "amdgcn"):
-                if form in made.asm:
-                    (folder / f"{stem}.{form}").write_text(made.asm[form])
+                if form in made:
+                    (folder / f"{stem}.{form}").write_text(made[form])
     return good
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--simulate", metavar="TARGETS", help="no GPU: llopt's simulated machine")
+    parser.add_argument("--llopt", type=Path, help="the command that simulates instead of the package")
     parser.add_argument("--write", metavar="FOLDER", type=Path, help="no GPU: only what Triton prints of the kernels")
     parser.add_argument("--targets", default="cuda:90,hip:gfx942", help="those of --write")
     parser.add_argument("--source", default="ttir", help="where llopt takes over: ttgir or ttir")
@@ -303,6 +367,8 @@ def main():
     cases = [case for case in CASES if re.search(arguments.only, case.name)]
     if arguments.write:
         return written(cases, arguments)
+    if arguments.simulate and arguments.llopt:
+        return executed_all(cases, arguments)
     return simulated(cases, arguments) if arguments.simulate else on_gpu(cases, arguments)
 
 
