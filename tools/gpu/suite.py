@@ -73,7 +73,7 @@ class OnGpu:
 
     def read(self, buffer):
         self.torch.cuda.synchronize()
-        width = {1: self.torch.int8, 2: self.torch.int16, 4: self.torch.int32}
+        width = {1: self.torch.int8, 2: self.torch.int16, 4: self.torch.int32, 8: self.torch.int64}
         return buffer.view(width[buffer.element_size()]).cpu().numpy()
 
     def microseconds(self, launch):

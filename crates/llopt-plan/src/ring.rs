@@ -85,24 +85,26 @@ impl Ring<'_> {
         })
     }
 
-    /// The layouts that buffers may have for readers of this layout.
-    fn layouts(&self, loaded: &TensorType) -> Vec<LinearLayout> {
+    /// The layouts that buffers may have for readers of these layouts: the best ones for each.
+    fn layouts(&self, readers: &[&TensorType]) -> Vec<LinearLayout> {
         let copies = self.copies();
         let own = self.stored.layout();
         let by_line = copies.and_then(|copies| copies.in_lines());
         let free = Chunk::default();
         let mut ways: Vec<(&LinearLayout, &TensorType, Option<InstructionKind>, Chunk)> =
             Vec::new();
-        ways.extend(KINDS.map(|load| (own, loaded, load, free)));
-        if let Some(chunk) = self.chunk() {
-            for from in [Some(own), by_line.as_ref()].into_iter().flatten() {
-                ways.extend(KINDS.map(|load| (from, loaded, load, chunk)));
+        for &loaded in readers {
+            ways.extend(KINDS.map(|load| (own, loaded, load, free)));
+            if let Some(chunk) = self.chunk() {
+                for from in [Some(own), by_line.as_ref()].into_iter().flatten() {
+                    ways.extend(KINDS.map(|load| (from, loaded, load, chunk)));
+                }
             }
-        }
-        // Stores that need no moves.
-        for bytes in [WIDEST_COPY, PAIRED_BITS / 8] {
-            let chunk = self.brought.and_then(|groups| self.part_of(groups, bytes));
-            ways.extend(chunk.map(|chunk| (own, loaded, VECTOR, chunk)));
+            // Stores that need no moves.
+            for bytes in [WIDEST_COPY, PAIRED_BITS / 8] {
+                let chunk = self.brought.and_then(|groups| self.part_of(groups, bytes));
+                ways.extend(chunk.map(|chunk| (own, loaded, VECTOR, chunk)));
+            }
         }
         ways.push((own, self.stored, VECTOR, free));
         let mut layouts: Vec<LinearLayout> = Vec::new();
@@ -143,11 +145,18 @@ impl Ring<'_> {
     /// `None` if nothing fits.
     #[must_use]
     pub fn to_registers(&self, loaded: &TensorType) -> Option<Buffers> {
-        let priced = self.layouts(loaded).into_iter();
-        let priced = priced.filter_map(|memory| self.priced(loaded, memory));
+        self.to_readers(&[loaded])
+    }
+
+    /// The layout of the buffers that makes it cheapest to move the loaded tensor into registers of each of these layouts;
+    /// `None` if nothing fits.
+    #[must_use]
+    pub fn to_readers(&self, readers: &[&TensorType]) -> Option<Buffers> {
+        let priced = self.layouts(readers).into_iter();
+        let priced = priced.filter_map(|memory| self.priced(readers, memory));
         let best = priced.min_by(|one, other| one.cost.total_cmp(&other.cost));
         // An operand that cannot be read in parts is read as a whole.
-        let whole = || Self { parts: 0, ..*self }.to_registers(loaded);
+        let whole = || Self { parts: 0, ..*self }.to_readers(readers);
         best.or_else(|| (self.parts != 0).then(whole)?)
     }
 
@@ -157,27 +166,15 @@ impl Ring<'_> {
         let copies = self.copies()?;
         let by_line = copies.in_lines()?;
         let memory = self.synthesized(&by_line, loaded, None, self.chunk()?)?;
-        let buffers = self.priced(loaded, copies.with_lines(&memory))?;
+        let buffers = self.priced(&[loaded], copies.with_lines(&memory))?;
         buffers.is_copied.then_some(buffers.cost)
     }
 
-    fn priced(&self, loaded: &TensorType, memory: LinearLayout) -> Option<Buffers> {
-        let target = self.target;
-        let buffer = Buffer {
-            layout: &memory,
-            element: self.stored.element,
-            max_bits: u32::MAX,
-        };
-        let load = shared_access::access(loaded, &buffer, Access::Load, None, 1, target).ok()?;
-        let slots = 0..1u32 << load.instruction.registers_log2();
-        let moved = |slot| loaded.element_in(load.register(0, slot) as usize);
-        if slots
-            .into_iter()
-            .any(|slot| (moved(slot) ^ moved(0)) & self.parts != 0)
-        {
-            return None;
-        }
-        let load = self.price(&load);
+    fn priced(&self, readers: &[&TensorType], memory: LinearLayout) -> Option<Buffers> {
+        let loads = readers
+            .iter()
+            .map(|loaded| self.loaded_from(&memory, loaded));
+        let loads: f32 = loads.sum::<Option<f32>>()?;
         let is_copied = self.is_copied_to(&memory);
         let brought = match is_copied {
             true => self.asked_again(&memory),
@@ -186,8 +183,26 @@ impl Ring<'_> {
         Some(Buffers {
             is_copied,
             memory,
-            cost: load + brought,
+            cost: loads + brought,
         })
+    }
+
+    /// The cost, for a warp, of reading a buffer to registers of this layout; `None` if there is no plan, or none that reads
+    /// in parts.
+    #[must_use]
+    pub fn loaded_from(&self, memory: &LinearLayout, loaded: &TensorType) -> Option<f32> {
+        let target = self.target;
+        let buffer = Buffer {
+            layout: memory,
+            element: self.stored.element,
+            max_bits: u32::MAX,
+        };
+        let load = shared_access::access(loaded, &buffer, Access::Load, None, 1, target).ok()?;
+        let slots = 0..1u32 << load.instruction.registers_log2();
+        let moved = |slot| loaded.element_in(load.register(0, slot) as usize);
+        let mut slots = slots.into_iter();
+        let is_whole = slots.any(|slot| (moved(slot) ^ moved(0)) & self.parts != 0);
+        (!is_whole).then(|| self.price(&load))
     }
 
     /// What an access takes a warp. While layouts of products are chosen no access is known that brings registers: matrix

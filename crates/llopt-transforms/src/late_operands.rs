@@ -213,12 +213,12 @@ fn through_buffer<'c: 'a, 'a>(
         return;
     };
     let parts = parts_of(conversion.result(), plans);
-    let Some((encoding, _)) = ring::between(plans, from, to, None, None, parts) else {
+    let Some(passage) = ring::between(plans, from, &[to.r#type()], None, None, parts) else {
         return;
     };
     let memory = MemDesc::get(&MemDescParts {
         mutable: false,
-        ..ring::slot(from, encoding)
+        ..ring::slot(from, passage.encoding)
     });
     let (location, source) = (operation.loc(), conversion.src());
     let alloc = LocalAllocOp::build(location, memory, Some(source), None);

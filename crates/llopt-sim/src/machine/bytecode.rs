@@ -405,15 +405,26 @@ pub(crate) enum Collective {
     Matrix(Box<Matrix>),
 }
 
-/// `ldmatrix` and `stmatrix`: 8x8 tiles of 16-bit elements.
+/// The tiles of `ldmatrix` and `stmatrix`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tile {
+    /// 8x8 elements of 16 bits.
+    Halves,
+    /// The same, transposed.
+    TransposedHalves,
+    /// Bytes, transposed: 16x16 that are loaded, 8x16 that are stored.
+    TransposedBytes,
+}
+
+/// `ldmatrix` and `stmatrix`.
 #[derive(Debug)]
 pub(crate) struct TileAccess {
     pub(crate) store: bool,
+    pub(crate) tile: Tile,
     /// Number of tiles: 1, 2 or 4.
     pub(crate) tiles: u32,
-    pub(crate) transposed: bool,
     pub(crate) address: Slot,
-    /// One 32-bit register per tile and lane.
+    /// The 32-bit registers of a lane, equally many for each tile.
     pub(crate) registers: Vec<Slot>,
     pub(crate) site: SiteId,
 }

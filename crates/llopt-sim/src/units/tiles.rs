@@ -1,12 +1,15 @@
-//! `ldmatrix` and `stmatrix`: a warp moves up to four 8x8 tiles of 16-bit elements between shared memory and
-//! registers; and AMD's transposing loads.
+//! `ldmatrix` and `stmatrix`: a warp moves up to four tiles between shared memory and registers; and AMD's transposing
+//! loads.
 //!
-//! Lane `8 t + r` has the address of row `r` of tile `t`, 16 bytes. Lane `l` has the elements `(l / 4, 2 (l % 4))`
-//! and `(l / 4, 2 (l % 4) + 1)` of each tile in one register, lower first; with `.trans` the places are transposed.
-//! (PTX ISA, "ldmatrix".)
+//! Lane `8 t + r` has the address of row `r` of tile `t`, 16 bytes. Of 8x8 elements of 16 bits, lane `l` has
+//! `(l / 4, 2 (l % 4))` and `(l / 4, 2 (l % 4) + 1)` of each tile in one register, lower first; with `.trans` the places
+//! are transposed. Bytes are always transposed. A tile that is loaded has 16 rows of 16, of which lane `l` has rows
+//! `4 (l % 4)` to `4 (l % 4) + 3` of column `l / 4` in one register, and of column `l / 4 + 8` in the next. A tile that is
+//! stored has 8 rows, of which lane `l` has `2 (l % 4)` and `2 (l % 4) + 1` of column `l / 4` in the lower half of its
+//! register, and of column `l / 4 + 8` in the upper half. (PTX ISA, "ldmatrix", "stmatrix".)
 
 use crate::machine::block::{Block, Executed};
-use crate::machine::bytecode::{Space, TileAccess, TransposeLoad};
+use crate::machine::bytecode::{Space, Tile, TileAccess, TransposeLoad};
 use crate::machine::execute::Flow;
 use crate::machine::row::mask as low_bits;
 use crate::machine::warp::{Path, Row, Warp, lanes};
@@ -15,6 +18,40 @@ use crate::memory::global::read_bytes;
 
 /// Bytes of a tile's row.
 const ROW_BYTES: u32 = 16;
+
+impl Tile {
+    /// Rows of a tile, each with an address.
+    pub(crate) fn rows(self, store: bool) -> u32 {
+        match self {
+            Self::TransposedBytes if !store => 16,
+            Self::Halves | Self::TransposedHalves | Self::TransposedBytes => 8,
+        }
+    }
+
+    /// Registers of a lane for a tile.
+    pub(crate) fn registers(self, store: bool) -> u32 {
+        self.rows(store) / 8
+    }
+
+    /// Bytes of an element.
+    fn bytes(self) -> usize {
+        match self {
+            Self::Halves | Self::TransposedHalves => 2,
+            Self::TransposedBytes => 1,
+        }
+    }
+
+    /// The row and the column of an element of one of a lane's registers for a tile.
+    fn place(self, store: bool, lane: usize, register: usize, element: usize) -> (usize, usize) {
+        let (group, member) = (lane / 4, lane % 4);
+        match self {
+            Self::Halves => (group, 2 * member + element),
+            Self::TransposedHalves => (2 * member + element, group),
+            Self::TransposedBytes if store => (2 * member + element % 2, group + 8 * (element / 2)),
+            Self::TransposedBytes => (4 * member + element, group + 8 * register),
+        }
+    }
+}
 
 impl<const W: usize> Block<'_, W> {
     /// Executes `ldmatrix` or `stmatrix`.
@@ -35,7 +72,11 @@ impl<const W: usize> Block<'_, W> {
             warp.index,
             &warp.frames[frame].rows[access.address as usize],
         );
-        let row_lanes = low_bits(8 * access.tiles);
+        let (rows, each) = (
+            access.tile.rows(access.store),
+            access.tile.registers(access.store),
+        );
+        let row_lanes = low_bits(rows * access.tiles);
         self.check_alignment(warp.index, &addresses, row_lanes, ROW_BYTES, access.site);
         let allowed = self.shared_bounds(
             warp.index,
@@ -57,43 +98,44 @@ impl<const W: usize> Block<'_, W> {
             .site(access.site)
             .shared
             .count(access.store, wavefronts, bound);
-        for tile in 0..access.tiles as usize {
-            let register = access.registers[tile] as usize;
-            let place = |lane: usize, half: usize| {
-                let (row, column) = (lane / 4, 2 * (lane % 4) + half);
-                if access.transposed {
-                    (column, row)
-                } else {
-                    (row, column)
-                }
+        let (bytes, rows) = (access.tile.bytes(), rows as usize);
+        let element_bits = low_bits(8 * bytes as u32);
+        for (number, &register) in access.registers.iter().enumerate() {
+            let (tile, of_tile) = (number / each as usize, number % each as usize);
+            // The address of an element, if the access to its row is allowed.
+            let address = |lane: usize, element: usize| {
+                let (row, column) = access.tile.place(access.store, lane, of_tile, element);
+                let source = rows * tile + row;
+                (allowed >> source & 1 == 1).then(|| addresses[source] as usize + bytes * column)
             };
-            if access.store {
-                for lane in lanes(mask) {
-                    let value = warp.frames[frame].rows[register][lane];
-                    for half in 0..2 {
-                        let (row, column) = place(lane, half);
-                        let source = 8 * tile + row;
-                        if allowed >> source & 1 == 1 {
-                            let at = addresses[source] as usize + 2 * column;
-                            let element = value >> (16 * half) & 0xffff;
-                            self.shared_write(warp.index, lane, at, 2, element, false, access.site);
+            let elements = 0..4 / bytes;
+            for lane in lanes(mask) {
+                if access.store {
+                    let value = warp.frames[frame].rows[register as usize][lane];
+                    for element in elements.clone() {
+                        if let Some(at) = address(lane, element) {
+                            let stored = value >> (8 * bytes * element) & element_bits;
+                            self.shared_write(
+                                warp.index,
+                                lane,
+                                at,
+                                bytes,
+                                stored,
+                                false,
+                                access.site,
+                            );
                         }
                     }
-                }
-            } else {
-                for lane in lanes(mask) {
+                } else {
                     let mut value = 0;
-                    for half in 0..2 {
-                        let (row, column) = place(lane, half);
-                        let source = 8 * tile + row;
-                        if allowed >> source & 1 == 1 {
-                            let at = addresses[source] as usize + 2 * column;
-                            let element =
-                                self.shared_read(warp.index, lane, at, 2, false, access.site);
-                            value |= element << (16 * half);
+                    for element in elements.clone() {
+                        if let Some(at) = address(lane, element) {
+                            let loaded =
+                                self.shared_read(warp.index, lane, at, bytes, false, access.site);
+                            value |= loaded << (8 * bytes * element);
                         }
                     }
-                    warp.frames[frame].rows[register][lane] = value;
+                    warp.frames[frame].rows[register as usize][lane] = value;
                 }
             }
         }

@@ -12,7 +12,7 @@ use llopt_plan::global_access::{AccessKind, Addresses, GlobalAccess, Groups};
 use llopt_plan::plans::Plans;
 use llopt_plan::tensor::TensorType;
 use llopt_target::Feature;
-use melior::ir::{OperationRef, Type, Value, ValueLike};
+use melior::ir::{Attribute, OperationRef, Type, Value, ValueLike};
 
 use super::ring;
 use crate::axis::AxisAnalysis;
@@ -50,11 +50,20 @@ pub(super) const POINTER: u32 = 2;
 
 /// How the users of a load read it.
 #[derive(Clone)]
-pub(super) enum Reads<'c, 'a> {
+pub(super) struct Reads<'c, 'a> {
     /// In memory: the buffers to which it was stored.
-    InMemory(Vec<LocalAllocOp<'c, 'a>>),
-    /// In registers of this type, into which these ops convert.
-    InRegisters(Type<'c>, Vec<ConvertLayoutOp<'c, 'a>>),
+    pub(super) buffers: Vec<LocalAllocOp<'c, 'a>>,
+    /// In registers.
+    pub(super) registers: Vec<Read<'c, 'a>>,
+}
+
+/// A read of a buffer to registers.
+#[derive(Clone)]
+pub(super) struct Read<'c, 'a> {
+    /// The type of the tensor there.
+    pub(super) to: Type<'c>,
+    /// The conversions that it replaces; without any, it is for the users of the load itself.
+    pub(super) conversions: Vec<ConvertLayoutOp<'c, 'a>>,
 }
 
 /// A load whose tensor passes through a ring of buffers.
@@ -187,9 +196,11 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         let bulk = BulkLoad::to(of, buffer).ok_or("nothing is known of what fills its buffer")?;
         let slot = MemDesc::of(buffer.result().r#type()).and_then(MemDesc::parts);
         let slot = slot.ok_or("its buffer has no layout")?;
-        let reads = Reads::InMemory(vec![buffer]);
-        let filled = [bulk.copy.operation()];
-        let reader = first_reader(of, &reads, buffer.result(), &filled);
+        let reads = Reads {
+            buffers: vec![buffer],
+            registers: Vec::new(),
+        };
+        let reader = first_reader(of, [buffer.result()], &[bulk.copy.operation()]);
         Ok(Self {
             source: Source::Bulk(bulk),
             reads,
@@ -262,11 +273,11 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
 
     /// Whether threads load it to the registers in which they use it.
     pub(super) fn is_in_place(&self) -> bool {
-        let is_converted = match &self.reads {
-            Reads::InMemory(_) => true,
-            Reads::InRegisters(_, conversions) => !conversions.is_empty(),
+        let is_read = match &self.reads.registers[..] {
+            [read] => self.reads.buffers.is_empty() && read.conversions.is_empty(),
+            _ => false,
         };
-        matches!(self.source, Source::Load(_, None)) && !is_converted
+        matches!(self.source, Source::Load(_, None)) && is_read
     }
 
     /// Accesses of a thread for it; none if threads do not access it.
@@ -313,30 +324,22 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         if load.is_volatile() {
             return Err("it is volatile".to_owned());
         }
-        let reads = reads(load);
         let copied = copied(load, facts, plans);
         let registers = ring::tensor(plans, result.r#type());
         let brought = registers.map(|tensor| groups(load, &tensor, facts, plans));
-        let chosen = match &reads {
-            Reads::InMemory(allocations) => allocations.first().and_then(|alloc| {
-                let memory = MemDesc::of(alloc.result().r#type())?;
-                let parts = memory.parts()?;
-                let fits = |groups| ring::takes_copies(plans, result.r#type(), &parts, groups);
-                let is_copied = copied.as_ref().and_then(fits).unwrap_or(false);
-                Some((parts.encoding, is_copied))
-            }),
-            Reads::InRegisters(to, _) => RankedTensor::of(*to).and_then(|to| {
-                let parts = parts_of(result, plans);
-                ring::between(plans, tensor, to, copied.as_ref(), brought.as_ref(), parts)
-            }),
-        };
-        let (encoding, is_copied) = chosen.ok_or("no layout of shared memory leads to its use")?;
+        let (reads, encoding, is_copied) = path(load, copied.as_ref(), brought.as_ref(), plans)
+            .ok_or("no layout of shared memory leads to its use")?;
         let copied = copied.filter(|_| is_copied);
         let width = brought.map_or(1, |groups| groups.width as u32);
         let copied = copied.map(|groups| groups.width as u32);
         let slot = ring::slot(tensor, encoding);
         let bytes = bytes_of(&slot.shape, slot.element);
-        let reader = first_reader(of, &reads, result, &[]).ok_or("nothing of the loop reads it")?;
+        let replaced = reads.replaced();
+        let places = replaced
+            .iter()
+            .flat_map(|operation| operation.result_values());
+        let reader = first_reader(of, places.chain([result]), &replaced);
+        let reader = reader.ok_or("nothing of the loop reads it")?;
         let runs = facts.facts(load.ptr()).dims.into_iter();
         let along = runs
             .zip(&slot.shape)
@@ -357,14 +360,42 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         })
     }
 
+    /// For each read to registers the first operation of the body that takes them, except operations that put data into
+    /// buffers.
+    pub(super) fn first_readers(
+        &self,
+        of: For<'c, 'a>,
+        putting: &[OperationRef<'c, 'a>],
+    ) -> Vec<OperationRef<'c, 'a>> {
+        let passed = [&self.replaced()[..], putting].concat();
+        let first = |read: &Read<'c, 'a>| {
+            let own = self.operation().result_values();
+            let converted = read.conversions.iter().map(|op| op.result());
+            match read.conversions.is_empty() {
+                true => first_reader(of, own, &passed),
+                false => first_reader(of, converted, &passed),
+            }
+        };
+        let reads = self.reads.registers.iter();
+        reads
+            .map(|read| first(read).unwrap_or(self.reader))
+            .collect()
+    }
+
     /// The operations that the ring replaces.
     pub(super) fn replaced(&self) -> Vec<OperationRef<'c, 'a>> {
-        match &self.reads {
-            Reads::InMemory(allocations) => allocations.iter().map(|op| op.operation()).collect(),
-            Reads::InRegisters(_, conversions) => {
-                conversions.iter().map(|op| op.operation()).collect()
-            }
-        }
+        self.reads.replaced()
+    }
+}
+
+impl<'c: 'a, 'a> Reads<'c, 'a> {
+    /// The operations for which a buffer is used or read instead.
+    fn replaced(&self) -> Vec<OperationRef<'c, 'a>> {
+        let buffers = self.buffers.iter().map(|buffer| buffer.operation());
+        let conversions = self.registers.iter().flat_map(|read| &read.conversions);
+        buffers
+            .chain(conversions.map(|conversion| conversion.operation()))
+            .collect()
     }
 }
 
@@ -419,27 +450,113 @@ impl<'c: 'a, 'a> BulkLoad<'c, 'a> {
     }
 }
 
-/// How a load is read.
-fn reads<'c: 'a, 'a>(load: LoadOp<'c, 'a>) -> Reads<'c, 'a> {
+/// How a tensor is read that is loaded ahead, the layout of its buffers, and whether copies write them.
+///
+/// Where its users are buffers, it is in those; if only some are, they have to take copies: otherwise it would be loaded to
+/// registers, stored and read again for the others. Conversions become reads of the buffer where that costs less than to
+/// read the tensor in the layout of the load and to convert it.
+fn path<'c: 'a, 'a>(
+    load: LoadOp<'c, 'a>,
+    copied: Option<&Groups>,
+    brought: Option<&Groups>,
+    plans: &Plans,
+) -> Option<(Reads<'c, 'a>, Attribute<'c>, bool)> {
     let result = load.result();
-    let users: Vec<OperationRef> = result.users().collect();
-    let same = |types: &[Type<'c>]| types.windows(2).all(|pair| pair[0] == pair[1]);
-    let allocations: Vec<LocalAllocOp> =
-        users.iter().copied().filter_map(LocalAllocOp::of).collect();
-    let types: Vec<Type> = allocations.iter().map(|op| op.result().r#type()).collect();
-    if !types.is_empty() && allocations.len() == users.len() && same(&types) {
-        return Reads::InMemory(allocations);
-    }
-    let conversions: Vec<ConvertLayoutOp> = users
-        .iter()
-        .copied()
-        .filter_map(ConvertLayoutOp::of)
+    let (own, tensor) = (result.r#type(), RankedTensor::of(result.r#type())?);
+    let (allocations, others): (Vec<OperationRef>, Vec<OperationRef>) = result
+        .users()
+        .partition(|user| LocalAllocOp::of(*user).is_some());
+    let buffers: Vec<LocalAllocOp> = allocations
+        .into_iter()
+        .filter_map(LocalAllocOp::of)
         .collect();
-    let types: Vec<Type> = conversions.iter().map(|op| op.result().r#type()).collect();
-    if !types.is_empty() && conversions.len() == users.len() && same(&types) {
-        return Reads::InRegisters(types[0], conversions);
+    let mut direct: Vec<Read> = Vec::new();
+    let mut whole = Read {
+        to: own,
+        conversions: Vec::new(),
+    };
+    let mut is_used = false;
+    for user in &others {
+        let Some(conversion) = ConvertLayoutOp::of(*user) else {
+            is_used = true;
+            continue;
+        };
+        let to = conversion.result().r#type();
+        match direct.iter_mut().find(|read| read.to == to) {
+            Some(read) => read.conversions.push(conversion),
+            None => direct.push(Read {
+                to,
+                conversions: vec![conversion],
+            }),
+        }
     }
-    Reads::InRegisters(result.r#type(), Vec::new())
+    let types = |reads: &[Read<'c, 'a>]| reads.iter().map(|read| read.to).collect::<Vec<Type>>();
+    let from = ring::tensor(plans, own)?;
+    let convert = |read: &Read<'c, 'a>| {
+        let plan = plans.conversion(
+            read.conversions.first()?.operation(),
+            &from,
+            &*ring::tensor(plans, read.to)?,
+        );
+        plan.ok().map(|plan| plan.cost)
+    };
+    let converted: Option<f32> = direct.iter().map(convert).sum();
+    if is_used {
+        direct.push(whole.clone());
+    }
+    whole.conversions.clear();
+    let parts = parts_of(result, plans);
+    if let Some(first) = buffers.first() {
+        let memory = first.result().r#type();
+        let same = buffers
+            .iter()
+            .all(|buffer| buffer.result().r#type() == memory);
+        let slot = MemDesc::of(memory)?.parts()?;
+        let takes = |groups| ring::takes_copies(plans, own, &slot, groups);
+        let is_copied = copied.and_then(takes).unwrap_or(false);
+        if same && (others.is_empty() || is_copied) {
+            let apart = ring::read(plans, own, &slot, &types(&direct));
+            let together = ring::read(plans, own, &slot, &[own]);
+            let together = together
+                .zip(converted)
+                .map(|(read, converted)| read + converted);
+            let registers = match (apart, together) {
+                _ if others.is_empty() => Vec::new(),
+                (Some(apart), together) if together.is_none_or(|together| apart <= together) => {
+                    direct
+                }
+                _ => vec![whole],
+            };
+            let reads = Reads { buffers, registers };
+            return Some((reads, slot.encoding, is_copied));
+        }
+        direct = vec![whole.clone()];
+    }
+    let through = |reads: &[Read<'c, 'a>]| {
+        ring::between(plans, tensor, &types(reads), copied, brought, parts)
+    };
+    let registers = match direct.len() {
+        1 => direct,
+        _ => {
+            let apart = through(&direct).map(|passage| passage.cost);
+            let together = through(std::slice::from_ref(&whole)).map(|passage| passage.cost);
+            let together = together
+                .zip(converted)
+                .map(|(read, converted)| read + converted);
+            match (apart, together) {
+                (Some(apart), together) if together.is_none_or(|together| apart <= together) => {
+                    direct
+                }
+                _ => vec![whole],
+            }
+        }
+    };
+    let passage = through(&registers)?;
+    let reads = Reads {
+        buffers: Vec::new(),
+        registers,
+    };
+    Some((reads, passage.encoding, passage.is_copied))
 }
 
 /// The first of some operations if they are in one block, before which all of them are.
@@ -455,24 +572,17 @@ pub(super) fn first_of_block<'c: 'a, 'a>(
     all_are.then(|| operations.iter().copied().reduce(earlier))?
 }
 
-/// The operation of the body that reads a tensor first.
+/// The operation of the body that reads one of some values first; `passed` operations do not count.
 fn first_reader<'c: 'a, 'a>(
     of: For<'c, 'a>,
-    reads: &Reads<'c, 'a>,
-    result: Value<'c, 'a>,
-    filled: &[OperationRef<'c, 'a>],
+    values: impl IntoIterator<Item = Value<'c, 'a>>,
+    passed: &[OperationRef<'c, 'a>],
 ) -> Option<OperationRef<'c, 'a>> {
-    let mut values: Vec<Value> = match reads {
-        Reads::InMemory(allocations) => allocations.iter().map(|op| op.result()).collect(),
-        Reads::InRegisters(_, conversions) if !conversions.is_empty() => {
-            conversions.iter().map(|op| op.result()).collect()
-        }
-        Reads::InRegisters(..) => vec![result],
-    };
+    let mut values: Vec<Value> = values.into_iter().collect();
     let mut first: Option<OperationRef> = None;
     while let Some(value) = values.pop() {
         for user in value.users() {
-            if filled.contains(&user) {
+            if passed.contains(&user) {
                 continue;
             }
             // A view of a buffer reads nothing; a buffer that is filled from registers is none.

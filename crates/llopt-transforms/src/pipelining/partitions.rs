@@ -74,7 +74,7 @@ use melior::ir::{
 };
 
 use super::indirect;
-use super::loads::{BulkLoad, Load, Reads, Source};
+use super::loads::{BulkLoad, Load, Source};
 use super::rewrite::{each, view_of};
 use super::ring;
 use super::running::Running;
@@ -416,10 +416,7 @@ fn readers<'c: 'a, 'a>(
 }
 
 fn buffer_of<'c: 'a, 'a>(load: &Load<'c, 'a>) -> Option<LocalAllocOp<'c, 'a>> {
-    match &load.reads {
-        Reads::InMemory(buffers) => buffers.first().copied(),
-        Reads::InRegisters(..) => None,
-    }
+    load.reads.buffers.first().copied()
 }
 
 /// What both sides share: a ring for each load, and barriers for each group.

@@ -13,7 +13,7 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, Operation, OperationRef, Value, ValueLike};
 
 use super::design::Design;
-use super::loads::{self, BulkLoad, Reads, Source};
+use super::loads::{self, BulkLoad, Read, Source};
 use super::order::Parts;
 use super::ring;
 use super::running::{complete_behind, keep_running};
@@ -445,41 +445,38 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         for &index in &group.members {
             let load = &self.design.loads[index];
             let (ring, read) = (self.rings[index], self.indices.read);
-            match &load.reads {
-                Reads::InMemory(allocations) => {
-                    let all = allocations.iter().map(|alloc| alloc.operation());
-                    let first = loads::first_of_block(&all.collect::<Vec<_>>());
-                    let at = first.unwrap_or(load.reader);
-                    self.rewriter.set_before(at);
-                    let mutable = MemDesc::of(allocations[0].result().r#type())?.is_mutable();
-                    let view = self.slot(&load.slot, mutable, ring, read, at);
-                    for alloc in allocations {
-                        alloc.result().replace_all_uses(view);
-                        alloc.operation().erase();
-                    }
+            let at = load.operation();
+            let firsts = load.first_readers(self.design.of, &self.ahead);
+            let buffers = &load.reads.buffers;
+            if let Some(buffer) = buffers.first() {
+                let all = buffers.iter().map(|buffer| buffer.operation());
+                let first = loads::first_of_block(&all.collect::<Vec<_>>());
+                let place = first.unwrap_or(load.reader);
+                self.rewriter.set_before(place);
+                let mutable = MemDesc::of(buffer.result().r#type())?.is_mutable();
+                let view = self.slot(&load.slot, mutable, ring, read, place);
+                for buffer in buffers {
+                    buffer.result().replace_all_uses(view);
+                    buffer.operation().erase();
                 }
-                Reads::InRegisters(to, conversions) => {
-                    let at = load.operation();
-                    let readers = match conversions.is_empty() {
-                        true => at
-                            .result_values()
-                            .flat_map(|result| result.users())
-                            .collect(),
-                        false => conversions.iter().map(|op| op.operation()).collect(),
-                    };
-                    self.rewriter.set_before(self.place(readers, load.reader));
-                    let view = self.slot(&load.slot, true, ring, read, at);
-                    let tensor = self.put(LocalLoadOp::build(at.loc(), *to, view, None));
-                    let made = [view, tensor].into_iter().filter_map(ValueExt::defining_op);
-                    self.reads.extend(made);
-                    for conversion in conversions {
-                        conversion.result().replace_all_uses(tensor);
-                        conversion.operation().erase();
-                    }
-                    if let (true, Source::Load(load_of, _)) = (conversions.is_empty(), &load.source)
-                    {
-                        load_of.result().replace_uses_except(tensor, &self.ahead);
-                    }
+            }
+            for (Read { to, conversions }, first) in load.reads.registers.iter().zip(firsts) {
+                let users = || at.result_values().flat_map(|result| result.users());
+                let readers = match conversions.is_empty() {
+                    true => users().collect(),
+                    false => conversions.iter().map(|op| op.operation()).collect(),
+                };
+                self.rewriter.set_before(self.place(readers, first));
+                let view = self.slot(&load.slot, true, ring, read, at);
+                let tensor = self.put(LocalLoadOp::build(at.loc(), *to, view, None));
+                let made = [view, tensor].into_iter().filter_map(ValueExt::defining_op);
+                self.reads.extend(made);
+                for conversion in conversions {
+                    conversion.result().replace_all_uses(tensor);
+                    conversion.operation().erase();
+                }
+                if let (true, Source::Load(load_of, _)) = (conversions.is_empty(), &load.source) {
+                    load_of.result().replace_uses_except(tensor, &self.ahead);
                 }
             }
         }

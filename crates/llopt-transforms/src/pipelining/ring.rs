@@ -4,6 +4,7 @@ use llopt_dialects::layout::encoding::{Encoding, SharedLinear};
 use llopt_dialects::layout::transfer;
 use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor, context_of};
 use llopt_dialects::ttg;
+use llopt_layout::LinearLayout;
 use llopt_plan::global_access::Groups;
 use llopt_plan::plans::Plans;
 use llopt_plan::ring::{self, Ring};
@@ -26,18 +27,29 @@ pub(super) fn words(value: Value<'_, '_>, plans: &Plans) -> u32 {
     })
 }
 
-/// The layout in shared memory through which a tensor goes from one layout to another for the least, and whether
-/// copies of groups of registers can bring it there; `None` if nothing fits. `brought` are the groups of registers that one
-/// access each has brought, if it was loaded; `parts` are the bits by which it is taken in parts ([`Ring::parts`]).
+/// The layout in shared memory through which a tensor goes to registers.
+pub(crate) struct Passage<'c> {
+    pub(crate) encoding: Attribute<'c>,
+    /// Whether copies of groups of registers can bring it there.
+    pub(super) is_copied: bool,
+    /// The cost, for a warp, of moving it there and to the registers.
+    pub(super) cost: f32,
+}
+
+/// The layout in shared memory through which a tensor goes from one layout to others for the least; `None` if nothing
+/// fits. `brought` are the groups of registers that one access each has brought, if it was loaded; `parts` are the bits
+/// by which it is taken in parts ([`Ring::parts`]).
 pub(crate) fn between<'c>(
     plans: &Plans,
     from: RankedTensor<'c>,
-    to: RankedTensor<'c>,
+    to: &[Type<'c>],
     copied: Option<&Groups>,
     brought: Option<&Groups>,
     parts: u32,
-) -> Option<(Attribute<'c>, bool)> {
-    let (stored, loaded) = (tensor(plans, from.r#type())?, tensor(plans, to.r#type())?);
+) -> Option<Passage<'c>> {
+    let stored = tensor(plans, from.r#type())?;
+    let loaded = to.iter().map(|to| tensor(plans, *to));
+    let loaded = loaded.collect::<Option<Vec<_>>>()?;
     if stored.shape.iter().all(|extent| *extent == 1) {
         // The text of the layout of one element does not say how many dimensions there are.
         return None;
@@ -49,10 +61,43 @@ pub(crate) fn between<'c>(
         parts,
         target: plans.target(),
     };
-    let buffers = ring.to_registers(&loaded)?;
+    let readers: Vec<&TensorType> = loaded.iter().map(|loaded| &**loaded).collect();
+    let buffers = ring.to_readers(&readers)?;
     let encoding = Encoding::SharedLinear(SharedLinear::new(buffers.memory, ring::ROW).ok()?);
-    let encoding = encoding.to_attribute(context_of(from.r#type()));
-    Some((encoding, buffers.is_copied))
+    Some(Passage {
+        encoding: encoding.to_attribute(context_of(from.r#type())),
+        is_copied: buffers.is_copied,
+        cost: buffers.cost,
+    })
+}
+
+/// The cost, for a warp, of reading a buffer of a tensor of this type to registers of other types; `None` if there is no
+/// plan.
+pub(super) fn read<'c>(
+    plans: &Plans,
+    from: Type<'c>,
+    slot: &MemDescParts<'c>,
+    to: &[Type<'c>],
+) -> Option<f32> {
+    let stored = tensor(plans, from)?;
+    let layout = layout_of(slot)?;
+    let ring = Ring {
+        stored: &stored,
+        copied: None,
+        brought: None,
+        parts: 0,
+        target: plans.target(),
+    };
+    let costs = to
+        .iter()
+        .map(|to| ring.loaded_from(&layout, &*tensor(plans, *to)?));
+    costs.sum()
+}
+
+/// Where the elements of a buffer are.
+fn layout_of(slot: &MemDescParts<'_>) -> Option<LinearLayout> {
+    let encoding = Encoding::from_attribute(slot.encoding).ok()?;
+    encoding.linear_layout(&transfer::extents(&slot.shape)).ok()
 }
 
 /// A buffer for a tensor of this type in that layout.
@@ -89,10 +134,7 @@ pub(super) fn takes_copies(
     groups: &Groups,
 ) -> Option<bool> {
     let tensor = tensor(plans, from)?;
-    let encoding = Encoding::from_attribute(slot.encoding).ok()?;
-    let layout = encoding
-        .linear_layout(&transfer::extents(&slot.shape))
-        .ok()?;
+    let layout = layout_of(slot)?;
     let ring = Ring {
         stored: &tensor,
         copied: Some(groups),

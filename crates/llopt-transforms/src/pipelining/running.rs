@@ -8,7 +8,7 @@ use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Value, ValueLike};
 
-use super::loads::{Load, Reads};
+use super::loads::Load;
 use crate::loops::needs::{ancestor, maker};
 use crate::loops::view::For;
 
@@ -56,11 +56,9 @@ pub(super) fn running<'c: 'a, 'a>(
             }
         }
         of.is_outside(root)
-            || loads.iter().any(|load| match &load.reads {
-                Reads::InMemory(allocations) => {
-                    allocations.iter().any(|alloc| alloc.result() == root)
-                }
-                Reads::InRegisters(..) => false,
+            || loads.iter().any(|load| {
+                let mut buffers = load.reads.buffers.iter();
+                buffers.any(|buffer| buffer.result() == root)
             })
     };
     // The position of a result among the carried values, if it has no other use.
@@ -132,11 +130,9 @@ pub(super) fn running<'c: 'a, 'a>(
 
 /// Whether a load is a copy to shared memory whose data are read to registers.
 fn is_copied_and_read(load: &Load<'_, '_>) -> bool {
-    let is_read = match &load.reads {
-        Reads::InRegisters(..) => true,
-        Reads::InMemory(buffers) => buffers.iter().any(|buffer| is_read(buffer.result())),
-    };
-    is_read && load.is_copied()
+    let mut buffers = load.reads.buffers.iter();
+    let in_registers = !load.reads.registers.is_empty();
+    (in_registers || buffers.any(|buffer| is_read(buffer.result()))) && load.is_copied()
 }
 
 /// Whether a buffer, or a view of it, is read to registers.

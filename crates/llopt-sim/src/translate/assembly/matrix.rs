@@ -1,6 +1,6 @@
 //! PTX's `mma`, `ldmatrix` and `stmatrix`, whether written as assembly or as intrinsics.
 
-use crate::machine::bytecode::{Collective, Op, Slot, TileAccess};
+use crate::machine::bytecode::{Collective, Op, Slot, Tile, TileAccess};
 use crate::machine::row::mask;
 use crate::translate::emit::Emitter;
 use crate::units::matrix::{Deal, Element, Fragment, Matrix};
@@ -109,7 +109,8 @@ pub(crate) fn mma(
 }
 
 /// `ldmatrix` and `stmatrix` by the parts of their name after `aligned` (or in any order, without the state space):
-/// `m8n8`, `x1|x2|x4`, `trans`, `b16`. Returns the registers loaded.
+/// `m8n8`, `x1|x2|x4`, `trans`, `b16`; or `m16n16` for loads and `m16n8` for stores, with `trans` and `b8`. Returns the
+/// registers loaded.
 pub(crate) fn tiles(
     e: &mut Emitter<'_>,
     form: &[&str],
@@ -119,9 +120,12 @@ pub(crate) fn tiles(
 ) -> Option<Vec<Slot>> {
     let mut count = None;
     let mut transposed = false;
+    let (mut shape, mut element) = (None, None);
     for part in form {
         match *part {
-            "m8n8" | "b16" | "p3" | "shared" | "shared::cta" | "p0" => {}
+            "p3" | "shared" | "shared::cta" | "p0" => {}
+            "m8n8" | "m16n16" | "m16n8" => shape = Some(*part),
+            "b16" | "b8" => element = Some(*part),
             "x1" => count = Some(1),
             "x2" => count = Some(2),
             "x4" => count = Some(4),
@@ -129,20 +133,29 @@ pub(crate) fn tiles(
             _ => return None,
         }
     }
-    let count = count?;
+    let tile = match (shape?, element?, transposed) {
+        ("m8n8", "b16", false) => Tile::Halves,
+        ("m8n8", "b16", true) => Tile::TransposedHalves,
+        ("m16n16", "b8", true) if !store => Tile::TransposedBytes,
+        ("m16n8", "b8", true) if store => Tile::TransposedBytes,
+        _ => return None,
+    };
+    let count: usize = count?;
+    let wanted = count * tile.registers(store) as usize;
     let registers = if store {
         values.to_vec()
     } else {
-        e.slots(count)
+        e.slots(wanted)
     };
-    if registers.len() != count || !form.contains(&"m8n8") || !form.contains(&"b16") {
+    let rows = count * tile.rows(store) as usize;
+    if registers.len() != wanted || rows > 32 {
         return None;
     }
     let site = e.site();
     e.push(Op::Tiles(Box::new(TileAccess {
         store,
+        tile,
         tiles: count as u32,
-        transposed,
         address,
         registers: registers.clone(),
         site,
