@@ -22,6 +22,7 @@ pub use partition::PartitionHooks;
 pub use warp_copies::{CopySource, WarpCopies, WarpCopy};
 pub use warp_group::{Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, WarpGroupHooks};
 
+use crate::llvm::c_api::FenceOrdering;
 use crate::llvm::emitter::{Emitter, V};
 
 /// The words of one access: `count` contiguous integers of `bits` bits.
@@ -494,9 +495,8 @@ pub trait Hooks {
     /// Stores words.
     fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]);
 
-    /// Whether an atomic orders other accesses by fences before and after it, so that of several atomics the
-    /// first and the last need one.
-    fn atomic_orders_by_fences(&self) -> bool;
+    /// Orders the thread's accesses before and after it for the threads of a scope.
+    fn order_memory(&self, e: &Emitter<'_>, ordering: FenceOrdering, scope: Scope);
 
     /// Updates `values.len()` neighbouring elements (as many as [`llopt_plan::atomic::width`] allows) and returns the
     /// old values; undefined where the mask is false.

@@ -14,6 +14,7 @@ use llopt_plan::global_access::Groups;
 use llopt_plan::tensor::ValueType;
 use melior::ir::{OperationRef, Value};
 
+use crate::llvm::c_api::FenceOrdering;
 use crate::llvm::emitter::{Emitter, V};
 use crate::ops::memory::cluster;
 use crate::ops::memory::global::{self, groups};
@@ -47,20 +48,36 @@ fn ordering_of(semantic: MemSemantic) -> Ordering {
     }
 }
 
-/// The ordering that one of several atomics of a thread needs so that together they have the given `ordering`.
-fn part_of(ordering: Ordering, is_first: bool, is_last: bool) -> Ordering {
+/// Emits the `count` atomics of a thread. A single one is ordered itself. Several are relaxed, between fences for all of
+/// them: the elements of a tensor are not ordered among themselves, a release before the first and an acquire after the
+/// last order everything else (PTX ISA, "Memory Consistency Model", release and acquire patterns; LLVM AMDGPU usage,
+/// "Memory Model"), and a fence waits for all accesses of the thread, which takes longer than an atomic.
+fn ordered<R>(
+    lowering: &FunctionLowering<'_, '_>,
+    semantic: MemSemantic,
+    scope: MemSyncScope,
+    count: usize,
+    emit: impl FnOnce(Ordering) -> R,
+) -> R {
+    let ordering = ordering_of(semantic);
+    if count < 2 {
+        return emit(ordering);
+    }
     let (acquires, releases) = match ordering {
         Ordering::Relaxed => (false, false),
         Ordering::Acquire => (true, false),
         Ordering::Release => (false, true),
         Ordering::AcquireRelease => (true, true),
     };
-    match (acquires && is_last, releases && is_first) {
-        (false, false) => Ordering::Relaxed,
-        (true, false) => Ordering::Acquire,
-        (false, true) => Ordering::Release,
-        (true, true) => Ordering::AcquireRelease,
+    let (e, hooks) = (lowering.e, lowering.hooks());
+    if releases {
+        hooks.order_memory(e, FenceOrdering::Release, scope_of(scope));
     }
+    let emitted = emit(Ordering::Relaxed);
+    if acquires {
+        hooks.order_memory(e, FenceOrdering::Acquire, scope_of(scope));
+    }
+    emitted
 }
 
 fn scope_of(scope: MemSyncScope) -> Scope {
@@ -97,28 +114,30 @@ pub(crate) fn update<'ctx>(
     let (groups, has_one_mask) = atomic_groups(lowering.hooks(), kind, element, op.mask(), limit);
     let masks = masks.map(|masks| fewest_masks(lowering.program, &of, op.mask(), masks));
     let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-    let last = groups.groups.len().saturating_sub(1);
-    for (i, group) in groups.groups.iter().enumerate() {
-        let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
-        let (mask, new) = atomic_mask(lowering.e, masks.as_ref(), has_one_mask, group, new);
-        let atomic = Atomic {
-            element,
-            pointer: pointers[group[0]],
-            mask: both(lowering.e, acts, mask),
-            ordering: if lowering.hooks().atomic_orders_by_fences() {
-                part_of(ordering_of(op.sem()), i == 0, i == last)
-            } else {
-                ordering_of(op.sem())
-            },
-            scope: scope_of(op.scope()),
-        };
-        let was = lowering
-            .hooks()
-            .atomic_update(lowering.e, update, &atomic, &new);
-        for (register, value) in group.iter().zip(was) {
-            old[*register] = Some(value);
-        }
-    }
+    ordered(
+        lowering,
+        op.sem(),
+        op.scope(),
+        groups.groups.len(),
+        |ordering| {
+            for group in &groups.groups {
+                let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
+                let (mask, new) = atomic_mask(lowering.e, masks.as_ref(), has_one_mask, group, new);
+                let atomic = Atomic {
+                    element,
+                    pointer: pointers[group[0]],
+                    mask: both(lowering.e, acts, mask),
+                    ordering,
+                    scope: scope_of(op.scope()),
+                };
+                let hooks = lowering.hooks();
+                let was = hooks.atomic_update(lowering.e, update, &atomic, &new);
+                for (register, value) in group.iter().zip(was) {
+                    old[*register] = Some(value);
+                }
+            }
+        },
+    );
     finish_atomic(lowering, operation, &of, old, acts)
 }
 
@@ -191,26 +210,33 @@ pub(crate) fn buffer_update<'ctx>(
     };
     let (groups, has_one_mask) = atomic_groups(lowering.hooks(), kind, element, op.mask(), limit);
     let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-    let last = groups.groups.len().saturating_sub(1);
-    for (i, group) in groups.groups.iter().enumerate() {
-        let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
-        let (mask, new) = atomic_mask(lowering.e, masks.as_ref(), has_one_mask, group, new);
-        let atomic = Atomic {
-            element,
-            pointer: base,
-            mask: both(lowering.e, acts, mask),
-            ordering: part_of(ordering_of(op.sem()), i == 0, i == last),
-            scope: scope_of(op.scope()),
-        };
-        let place = BufferPlace {
-            descriptor,
-            offset: global::byte_offset(lowering.e, element, offsets[group[0]]),
-        };
-        let was = buffers.atomic_update(lowering.e, update, place, &atomic, &new);
-        for (register, value) in group.iter().zip(was) {
-            old[*register] = Some(value);
-        }
-    }
+    ordered(
+        lowering,
+        op.sem(),
+        op.scope(),
+        groups.groups.len(),
+        |ordering| {
+            for group in &groups.groups {
+                let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
+                let (mask, new) = atomic_mask(lowering.e, masks.as_ref(), has_one_mask, group, new);
+                let atomic = Atomic {
+                    element,
+                    pointer: base,
+                    mask: both(lowering.e, acts, mask),
+                    ordering,
+                    scope: scope_of(op.scope()),
+                };
+                let place = BufferPlace {
+                    descriptor,
+                    offset: global::byte_offset(lowering.e, element, offsets[group[0]]),
+                };
+                let was = buffers.atomic_update(lowering.e, update, place, &atomic, &new);
+                for (register, value) in group.iter().zip(was) {
+                    old[*register] = Some(value);
+                }
+            }
+        },
+    );
     finish_atomic(lowering, operation, &of, old, acts)
 }
 
@@ -232,27 +258,34 @@ pub(crate) fn buffer_compare_and_swap<'ctx>(
     let acts = global::acting_thread(lowering, &of);
     let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
     let registers: Vec<usize> = of.distinct_registers().collect();
-    let last = registers.len().saturating_sub(1);
-    for (i, register) in registers.into_iter().enumerate() {
-        let atomic = Atomic {
-            element,
-            pointer: base,
-            mask: acts,
-            ordering: part_of(ordering_of(op.sem()), i == 0, i == last),
-            scope: scope_of(op.scope()),
-        };
-        let place = BufferPlace {
-            descriptor,
-            offset: global::byte_offset(lowering.e, element, offsets[register]),
-        };
-        old[register] = Some(buffers.compare_and_swap(
-            lowering.e,
-            place,
-            &atomic,
-            expected[register],
-            new[register],
-        ));
-    }
+    ordered(
+        lowering,
+        op.sem(),
+        op.scope(),
+        registers.len(),
+        |ordering| {
+            for register in registers {
+                let atomic = Atomic {
+                    element,
+                    pointer: base,
+                    mask: acts,
+                    ordering,
+                    scope: scope_of(op.scope()),
+                };
+                let place = BufferPlace {
+                    descriptor,
+                    offset: global::byte_offset(lowering.e, element, offsets[register]),
+                };
+                old[register] = Some(buffers.compare_and_swap(
+                    lowering.e,
+                    place,
+                    &atomic,
+                    expected[register],
+                    new[register],
+                ));
+            }
+        },
+    );
     finish_atomic(lowering, operation, &of, old, acts)
 }
 
@@ -270,21 +303,27 @@ pub(crate) fn compare_and_swap<'ctx>(
     let new = lowering.registers(op.val());
     let acts = global::acting_thread(lowering, &of);
     let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-    for register in of.distinct_registers().collect::<Vec<_>>() {
-        let atomic = Atomic {
-            element,
-            pointer: pointers[register],
-            mask: acts,
-            ordering: ordering_of(op.sem()),
-            scope: scope_of(op.scope()),
-        };
-        old[register] = Some(lowering.hooks().compare_and_swap(
-            lowering.e,
-            &atomic,
-            expected[register],
-            new[register],
-        ));
-    }
+    let registers: Vec<usize> = of.distinct_registers().collect();
+    ordered(
+        lowering,
+        op.sem(),
+        op.scope(),
+        registers.len(),
+        |ordering| {
+            for register in registers {
+                let atomic = Atomic {
+                    element,
+                    pointer: pointers[register],
+                    mask: acts,
+                    ordering,
+                    scope: scope_of(op.scope()),
+                };
+                let (expected, new) = (expected[register], new[register]);
+                let hooks = lowering.hooks();
+                old[register] = Some(hooks.compare_and_swap(lowering.e, &atomic, expected, new));
+            }
+        },
+    );
     finish_atomic(lowering, operation, &of, old, acts)
 }
 

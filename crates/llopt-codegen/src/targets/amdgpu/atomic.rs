@@ -216,35 +216,24 @@ fn scope_bits(target: Target, scope: Scope) -> i64 {
     }
 }
 
-/// Puts fences around an atomic for its ordering. The atomic itself is relaxed then: several atomics share the
-/// fences.
+/// Puts fences around a relaxed atomic for its ordering.
 fn ordered<'ctx>(
     e: &Emitter<'ctx>,
     atomic: &Atomic<'ctx>,
     emit: impl FnOnce() -> V<'ctx>,
 ) -> V<'ctx> {
-    if matches!(
-        atomic.ordering,
-        Ordering::Release | Ordering::AcquireRelease
-    ) {
-        fence(
-            e.context,
-            e.builder(),
-            FenceOrdering::Release,
-            scope(atomic.scope),
-        );
+    let ordering = atomic.ordering;
+    if matches!(ordering, Ordering::Release | Ordering::AcquireRelease) {
+        order_memory(e, FenceOrdering::Release, atomic.scope);
     }
     let old = emit();
-    if matches!(
-        atomic.ordering,
-        Ordering::Acquire | Ordering::AcquireRelease
-    ) {
-        fence(
-            e.context,
-            e.builder(),
-            FenceOrdering::Acquire,
-            scope(atomic.scope),
-        );
+    if matches!(ordering, Ordering::Acquire | Ordering::AcquireRelease) {
+        order_memory(e, FenceOrdering::Acquire, atomic.scope);
     }
     old
+}
+
+/// A fence.
+pub fn order_memory(e: &Emitter<'_>, ordering: FenceOrdering, within: Scope) {
+    fence(e.context, e.builder(), ordering, scope(within));
 }

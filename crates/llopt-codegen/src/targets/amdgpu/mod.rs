@@ -20,8 +20,8 @@ use crate::llvm::c_api::{FenceOrdering, fence};
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::targets::hooks::{
     Access, AccessCounts, AssemblyRules, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks,
-    Launch, Math, MatrixAccess, MatrixHooks, Rounding, Scheduling, SmallFloat, SourcePlace, Update,
-    WarpCopies, WarpCopy,
+    Launch, Math, MatrixAccess, MatrixHooks, Rounding, Scheduling, Scope, SmallFloat, SourcePlace,
+    Update, WarpCopies, WarpCopy,
 };
 
 /// The hooks of AMD's architectures.
@@ -231,8 +231,8 @@ impl Hooks for Amdgpu {
         memory::store(e, access, words);
     }
 
-    fn atomic_orders_by_fences(&self) -> bool {
-        true
+    fn order_memory(&self, e: &Emitter<'_>, ordering: FenceOrdering, scope: Scope) {
+        atomic::order_memory(e, ordering, scope);
     }
 
     fn atomic_update<'ctx>(

@@ -5,6 +5,7 @@
 use llopt_plan::element::Element;
 use llopt_target::{Feature, Target};
 
+use crate::llvm::c_api::{FenceOrdering, fence};
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::targets::hooks::{Atomic, Ordering, Scope, Update};
 use crate::values::element::LlvmType;
@@ -181,12 +182,22 @@ fn compare_loop<'ctx>(
     atomic: &Atomic<'ctx>,
     values: &[V<'ctx>],
 ) -> Vec<V<'ctx>> {
-    let scope = match atomic.scope {
-        Scope::Block => "block",
-        Scope::Device => "device",
-        Scope::System => "",
-    };
+    let scope = llvm_scope(atomic.scope);
     vec![e.masked(atomic.mask, atomic.element.llvm(e.context), || {
         e.atomic_update(update, atomic.pointer, values[0], atomic.ordering, scope)
     })]
+}
+
+/// A fence: `fence.acq_rel`.
+pub fn order_memory(e: &Emitter<'_>, ordering: FenceOrdering, scope: Scope) {
+    fence(e.context, e.builder(), ordering, llvm_scope(scope));
+}
+
+/// The name by which LLVM knows a scope.
+fn llvm_scope(of: Scope) -> &'static str {
+    match of {
+        Scope::Block => "block",
+        Scope::Device => "device",
+        Scope::System => "",
+    }
 }

@@ -19,10 +19,12 @@ use llopt_plan::element::{Element, Float8};
 use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::{Feature, Target};
 
+use crate::llvm::c_api::FenceOrdering;
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::targets::hooks::{
     Access, AssemblyRules, AsyncCopy, Atomic, BulkHooks, GridDependency, Hooks, Launch, Math,
-    MatrixAccess, MatrixHooks, PartitionHooks, Rounding, SourcePlace, Update, WarpGroupHooks,
+    MatrixAccess, MatrixHooks, PartitionHooks, Rounding, Scope, SourcePlace, Update,
+    WarpGroupHooks,
 };
 use crate::values::words::packed;
 
@@ -214,8 +216,8 @@ impl Hooks for Nvptx {
         memory::store(e, self.target, access, words);
     }
 
-    fn atomic_orders_by_fences(&self) -> bool {
-        false
+    fn order_memory(&self, e: &Emitter<'_>, ordering: FenceOrdering, scope: Scope) {
+        atomic::order_memory(e, ordering, scope);
     }
 
     fn atomic_update<'ctx>(
