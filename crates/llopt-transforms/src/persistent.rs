@@ -38,7 +38,7 @@
 //!
 //! A loop whose loads became tensor copies has another version beside it, for sizes at which they are not equal
 //! ([`crate::tensor_copies`]). The choice depends on the program. Here a block chooses once for all of its programs
-//! (`choice`): its loop with copies, or its loop without.
+//! ([`crate::choice`]): its loop with copies, or its loop without.
 //!
 //! # When it is done
 //!
@@ -46,7 +46,6 @@
 //! block leaves no room for another one anyway: its sums and the buffers of its loop are too large. Kernels that make
 //! descriptors themselves stay as they are: with a descriptor for each access in a loop, attention took longer.
 
-mod choice;
 mod folded;
 mod launched;
 
@@ -65,6 +64,7 @@ use llopt_target::Target;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{BlockRef, Location, Module, OperationRef, Value, ValueLike};
 
+use crate::choice::Choice;
 use crate::layouts::retype_function;
 use crate::longest_first::{self, may_wait};
 use crate::loops::builder::yield_values;
@@ -73,7 +73,6 @@ use crate::loops::concatenate::Concatenation;
 use crate::loops::view::{For, If, is_loop};
 use crate::pipelining::place;
 use crate::products::{is_product, operands, source_of};
-use choice::Choice;
 use folded::Folded;
 use launched::Launched;
 
@@ -315,7 +314,7 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
         rewriter.set_before(self.body.operations().last().ok_or("it has no end")?);
         let launched = Launched::new(&mut rewriter, location, extents);
         let is_copying = self.choice.as_ref().map(|choice| {
-            let holds = choice.of_all_programs(&mut rewriter, &launched, &slice);
+            let holds = launched.always_holds(&mut rewriter, choice, &slice);
             let others = launched.begin(&mut rewriter, holds, false);
             let mut mapping = Mapping::new();
             let mut conditionals = Vec::new();
@@ -411,7 +410,11 @@ const ATTRIBUTES: &str = "arg_attrs";
 const NOT_IN_FUNCTION: &str = "it is in a loop or a condition";
 
 /// Puts one block of a conditional in its place.
-fn keep<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, branch: OperationRef<'c, 'a>, index: usize) {
+pub(crate) fn keep<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    branch: OperationRef<'c, 'a>,
+    index: usize,
+) {
     if let Some(branch) = If::of(branch) {
         branch.keep(rewriter, index);
     }
@@ -439,7 +442,7 @@ fn more_than_access(operation: OperationRef<'_, '_>) -> Option<String> {
 }
 
 /// Whether all factors of a loop's products that are loaded in it are loaded through descriptors, and there are some.
-fn factors_are_copied<'c: 'a, 'a>(of: For<'c, 'a>) -> bool {
+pub(crate) fn factors_are_copied<'c: 'a, 'a>(of: For<'c, 'a>) -> bool {
     let products = of.operations().into_iter();
     let factors = products
         .filter(|operation| is_product(*operation))

@@ -241,13 +241,6 @@ fn rewrite_loop<'c: 'a, 'a>(
     if !of.results().into_iter().any(ValueExt::has_uses) {
         return Err("nothing uses the results of the loop".to_owned());
     }
-    let mut around = Some(of.operation());
-    while let Some(operation) = around {
-        if operation.discardable_attr(FLATTEN).is_some() {
-            return Err("it is to become one loop with the loop around it".to_owned());
-        }
-        around = operation.parent_op();
-    }
     let stored = stores::stored_to(function)?;
     // Rewriting another loop has changed the module.
     let facts = Rc::new(AxisAnalysis::of(function));
@@ -314,9 +307,6 @@ fn rewrite_loop<'c: 'a, 'a>(
         is_rare,
     })
 }
-
-/// The attribute of loops that become one with the loop around them.
-const FLATTEN: &str = "tt.flatten";
 
 fn read<'c: 'a, 'a>(
     load: tt::LoadOp<'c, 'a>,

@@ -24,8 +24,8 @@ use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, compact_iterations, dependent_launch,
     descriptor_blocks, descriptor_objects, descriptor_to_copy, descriptor_to_pointer, early_loads,
     f32_dot, late_operands, layouts, legalize, longest_first, loops, ownership, persistent,
-    pipelining, products, scaled_dot, split_k, tensor_copies, tile_parts, warp_groups, whole_tiles,
-    widened_products,
+    pipelining, products, scaled_dot, split_k, tensor_copies, tile_parts, unswitch, warp_groups,
+    whole_tiles, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -284,6 +284,9 @@ const STEPS: &[Step] = {
         )
         .ensures(&[P::Inlined]),
         Step::new(Tiles, "simplify", CANONICALIZE),
+        // What is computed of two numbers that are one now is the same.
+        Step::new(Tiles, "simplify", Work::Pass(&loops::MERGE_INDUCTIONS))
+            .requires(&[P::Structured]),
         Step::new(Tiles, "simplify", CSE),
         Step::new(
             Tiles,
@@ -333,6 +336,12 @@ const STEPS: &[Step] = {
             Condition::TensorCopies,
         ])
         .requires(&[P::Structured, P::Inlined]),
+        Step::new(Tiles, "simplify", Work::Pass(&unswitch::REWRITE))
+            .when(&[
+                Condition::Has(Feature::BulkTensorCopy),
+                Condition::TensorCopies,
+            ])
+            .requires(&[P::Structured, P::Inlined]),
         Step::new(
             Tiles,
             "simplify",

@@ -60,16 +60,23 @@ impl Numbers {
 /// The most iterations that a loop may have, where that is known.
 pub fn most_iterations(of: For<'_, '_>) -> Option<u64> {
     let step = constant(of.step()).filter(|step| *step > 0)?;
-    let mut distance = Linear::default();
-    distance.add(of.upper(), 1, DEEPEST);
-    distance.add(of.lower(), -1, DEEPEST);
-    let bits = of.upper().r#type().bit_width()?;
-    let unused = u64::BITS.checked_sub(bits)?;
-    let is_zero = |factor: i64| factor << unused == 0;
-    let is_constant = distance.terms.iter().all(|(_, factor)| is_zero(*factor));
-    let length = distance.constant << unused >> unused;
-    let length = u64::try_from(length).ok().filter(|_| is_constant)?;
+    let length = constant_sum(&[(of.upper(), 1), (of.lower(), -1)])?;
+    let length = u64::try_from(length).ok()?;
     Some(length.div_ceil(step.unsigned_abs()))
+}
+
+/// The sum of multiples of values of one type, modulo its numbers and as a signed one, if it is a constant.
+pub(super) fn constant_sum(multiples: &[(Value<'_, '_>, i64)]) -> Option<i64> {
+    let bits = multiples.first()?.0.r#type().bit_width()?;
+    let unused = u64::BITS.checked_sub(bits)?;
+    let mut sum = Linear::default();
+    for &(value, factor) in multiples {
+        sum.add(value, factor, DEEPEST);
+    }
+    let is_zero = |factor: i64| factor.checked_shl(unused).unwrap_or(0) == 0;
+    let is_constant = sum.terms.iter().all(|(_, factor)| is_zero(*factor));
+    let sum = sum.constant.checked_shl(unused)?.checked_shr(unused)?;
+    is_constant.then_some(sum)
 }
 
 /// The most ops between a bound and a term of it.

@@ -12,6 +12,7 @@ use super::exact::{Exact, Variable};
 use super::reading::Reading;
 use super::slices::Division;
 use super::tile::Tile;
+use crate::choice::VERSIONS;
 use crate::loops::builder::{Arithmetic, IN_CONTEXT};
 use crate::loops::carried;
 use crate::loops::clone::Mapping;
@@ -72,6 +73,7 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
                 results_of(copy)
             },
         );
+        mark(choice);
         for (from, to) in results_of(old).into_iter().zip(choice.results()) {
             from.replace_all_uses(to);
         }
@@ -121,6 +123,7 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
                 Mapping::new().copy(rewriter, tile.access);
             },
         );
+        mark(choice);
         tile.access.erase();
         choice
     }
@@ -136,6 +139,12 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
             rewriter,
         }
     }
+}
+
+/// Marks a conditional as a choice between versions.
+fn mark(choice: If<'_, '_>) {
+    let branch = choice.operation();
+    branch.set_discardable_attr(VERSIONS, attr::unit(branch.ctx()));
 }
 
 /// Drops carried pointers through which the loop no longer loads.

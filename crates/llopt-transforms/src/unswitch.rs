@@ -1,0 +1,147 @@
+//! `--unswitch-versions`: a loop over programs chooses once between two versions of the loop of products in it.
+//!
+//! A loop of products whose tiles are copies has another version beside it, for programs for which the copies do not read
+//! what the loads read ([`crate::tensor_copies`]). Where the author has written a loop over programs around it, each program
+//! chooses:
+//!
+//! ```text
+//! for p …                                   holds = all p: condition of p
+//!   …                                       for p … (none if holds)
+//!   if condition of p                         the loop with loads
+//!     sum = the loop with copies            for p … (all if holds)
+//!   else                                      the loop with copies
+//!     sum = the loop with loads
+//! ```
+//!
+//! A producer of copies can be ahead of the consumers by programs only if the loops are directly in one another
+//! ([`crate::pipelining`]), and conditions of all programs are computed at a time ([`crate::choice`]), so the choice is made
+//! before. Loops that the compiler puts around a program ([`crate::persistent`]) are made so from the beginning.
+//!
+//! # When it is correct
+//!
+//! The second version is right for all programs. Both loops over programs are executed one after the other, and one of
+//! them has no iteration, so what they carry is handed on from the first to the second.
+//!
+//! # When it is done
+//!
+//! Wherever the condition follows from the number of the program and from values that all of them have. Descriptors that the
+//! kernel itself makes are then made once, before the loop.
+
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{BlockExt, OperationExt, TypeExt, Walk, attr};
+use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::{OperationRef, ValueLike};
+
+use crate::choice::{Choice, Programs};
+use crate::loops::builder::Arithmetic;
+use crate::loops::clone::Mapping;
+use crate::loops::motion::hoist_invariants;
+use crate::loops::unroll::RARE;
+use crate::loops::view::{For, If};
+use crate::persistent::{factors_are_copied, keep};
+
+/// The pass.
+pub static REWRITE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["tt", "arith", "scf"],
+    ..PassSpec::new(
+        "unswitch-versions",
+        "choose between versions of a loop of products once for all programs of a loop around it",
+        run,
+    )
+};
+
+fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
+    let mut nests = Vec::new();
+    module.for_each_op(Walk::PreOrder, |operation| {
+        nests.extend(Nest::of(operation))
+    });
+    let mut rewriter = Rewriter::new(module.ctx());
+    for nest in nests {
+        nest.unswitch(&mut rewriter);
+    }
+    Ok(())
+}
+
+/// A loop over programs with a choice in it.
+struct Nest<'c, 'a> {
+    outer: For<'c, 'a>,
+    choice: Choice<'c, 'a>,
+    /// The operations that compute the condition.
+    slice: Vec<OperationRef<'c, 'a>>,
+    /// Whether the second version hardly ever runs.
+    is_rare: bool,
+}
+
+impl<'c: 'a, 'a> Nest<'c, 'a> {
+    /// Around a loop with copies.
+    fn of(copying: OperationRef<'c, 'a>) -> Option<Self> {
+        For::of(copying).filter(|of| factors_are_copied(*of))?;
+        let branch = copying.parent_op()?;
+        let outer = For::of(branch.parent_op()?)?;
+        let choice = Choice::of(branch, outer.body())?;
+        let [first, second] = If::of(branch)?.blocks();
+        if copying.parent_block() != first {
+            return None;
+        }
+        let is_counted = outer
+            .number()
+            .r#type()
+            .integer()
+            .is_some_and(|(bits, _)| bits == 32);
+        let slice = choice.slice(&outer.operations()).ok()?;
+        let is_of_number = slice
+            .iter()
+            .flat_map(|operation| operation.operand_values())
+            .all(|operand| !outer.carried().contains(&operand));
+        let mut others = second.into_iter().flat_map(BlockExt::operations);
+        let is_rare = others.any(|of| of.discardable_attr(RARE).is_some());
+        (is_counted && !outer.is_unsigned() && is_of_number).then_some(Self {
+            outer,
+            choice,
+            slice,
+            is_rare,
+        })
+    }
+
+    fn unswitch(self, rewriter: &mut Rewriter<'c, 'a>) {
+        let outer = self.outer;
+        let location = outer.operation().loc();
+        let (lower, upper) = (outer.lower(), outer.upper());
+        rewriter.set_before(outer.operation());
+        let programs = Programs {
+            first: lower,
+            end: upper,
+            step: outer.step(),
+        };
+        let holds = self.choice.of_all_programs(
+            rewriter,
+            location,
+            programs,
+            &self.slice,
+            |_, many, programs| many.put(outer.number(), programs),
+        );
+        let mut arithmetic = Arithmetic { rewriter, location };
+        let without = arithmetic.select(holds, lower, upper);
+        let with = arithmetic.select(holds, upper, lower);
+        let copy = Mapping::new().copy(rewriter, outer.operation());
+        let Some(others) = For::of(copy) else {
+            return;
+        };
+        others.set_bound(1, without);
+        if self.is_rare {
+            copy.set_discardable_attr(RARE, attr::unit(copy.ctx()));
+        }
+        outer.set_bound(1, with);
+        outer.set_initial(&others.results());
+        let chosen: Vec<_> = self.choice.operations().collect();
+        for (of, copy) in outer.operations().into_iter().zip(others.operations()) {
+            if chosen.contains(&of) {
+                keep(rewriter, of, 0);
+                keep(rewriter, copy, 1);
+            }
+        }
+        hoist_invariants(outer);
+    }
+}
