@@ -410,11 +410,7 @@ const ATTRIBUTES: &str = "arg_attrs";
 const NOT_IN_FUNCTION: &str = "it is in a loop or a condition";
 
 /// Puts one block of a conditional in its place.
-pub(crate) fn keep<'c: 'a, 'a>(
-    rewriter: &mut Rewriter<'c, 'a>,
-    branch: OperationRef<'c, 'a>,
-    index: usize,
-) {
+fn keep<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, branch: OperationRef<'c, 'a>, index: usize) {
     if let Some(branch) = If::of(branch) {
         branch.keep(rewriter, index);
     }
@@ -442,7 +438,7 @@ fn more_than_access(operation: OperationRef<'_, '_>) -> Option<String> {
 }
 
 /// Whether all factors of a loop's products that are loaded in it are loaded through descriptors, and there are some.
-pub(crate) fn factors_are_copied<'c: 'a, 'a>(of: For<'c, 'a>) -> bool {
+fn factors_are_copied<'c: 'a, 'a>(of: For<'c, 'a>) -> bool {
     let products = of.operations().into_iter();
     let factors = products
         .filter(|operation| is_product(*operation))

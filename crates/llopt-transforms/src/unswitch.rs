@@ -1,16 +1,16 @@
 //! `--unswitch-versions`: a loop over programs chooses once between two versions of the loop of products in it.
 //!
 //! A loop of products whose tiles are copies has another version beside it, for programs for which the copies do not read
-//! what the loads read ([`crate::tensor_copies`]). Where the author has written a loop over programs around it, each program
-//! chooses:
+//! what the loads read ([`crate::tensor_copies`]), and so has one of few rows ([`crate::tile_parts`]). Where the author has
+//! written a loop over programs around it, each program chooses:
 //!
 //! ```text
 //! for p …                                   holds = all p: condition of p
 //!   …                                       for p … (none if holds)
-//!   if condition of p                         the loop with loads
-//!     sum = the loop with copies            for p … (all if holds)
-//!   else                                      the loop with copies
-//!     sum = the loop with loads
+//!   if condition of p                         the second version
+//!     sum = the first version               for p … (all if holds)
+//!   else                                      the first version
+//!     sum = the second version
 //! ```
 //!
 //! A producer of copies can be ahead of the consumers by programs only if the loops are directly in one another
@@ -31,15 +31,14 @@ use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{BlockExt, OperationExt, TypeExt, Walk, attr};
 use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
-use melior::ir::{OperationRef, ValueLike};
+use melior::ir::{BlockRef, OperationRef, ValueLike};
 
 use crate::choice::{Choice, Programs};
 use crate::loops::builder::Arithmetic;
 use crate::loops::clone::Mapping;
 use crate::loops::motion::hoist_invariants;
 use crate::loops::unroll::RARE;
-use crate::loops::view::{For, If};
-use crate::persistent::{factors_are_copied, keep};
+use crate::loops::view::{For, If, is_loop};
 
 /// The pass.
 pub static REWRITE: PassSpec = PassSpec {
@@ -55,7 +54,7 @@ pub static REWRITE: PassSpec = PassSpec {
 fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
     let mut nests = Vec::new();
     module.for_each_op(Walk::PreOrder, |operation| {
-        nests.extend(Nest::of(operation))
+        nests.extend(For::of(operation).and_then(Nest::of));
     });
     let mut rewriter = Rewriter::new(module.ctx());
     for nest in nests {
@@ -75,33 +74,30 @@ struct Nest<'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Nest<'c, 'a> {
-    /// Around a loop with copies.
-    fn of(copying: OperationRef<'c, 'a>) -> Option<Self> {
-        For::of(copying).filter(|of| factors_are_copied(*of))?;
-        let branch = copying.parent_op()?;
-        let outer = For::of(branch.parent_op()?)?;
-        let choice = Choice::of(branch, outer.body())?;
-        let [first, second] = If::of(branch)?.blocks();
-        if copying.parent_block() != first {
-            return None;
-        }
-        let is_counted = outer
-            .number()
-            .r#type()
-            .integer()
-            .is_some_and(|(bits, _)| bits == 32);
+    /// In a loop with a choice between versions, of which the first one contains a loop.
+    fn of(outer: For<'c, 'a>) -> Option<Self> {
+        let has_loop = |block: Option<BlockRef<'c, 'a>>| {
+            block.is_some_and(|block| block.operations().any(is_loop))
+        };
+        let branches = outer.operations().into_iter().filter_map(If::of);
+        let (branch, choice) = branches
+            .filter(|branch| has_loop(branch.blocks()[0]))
+            .find_map(|branch| Some((branch, Choice::of(branch.operation(), outer.body())?)))?;
+        let number = outer.number().r#type().integer();
+        let is_counted = number.is_some_and(|(bits, _)| bits == 32) && !outer.is_unsigned();
         let slice = choice.slice(&outer.operations()).ok()?;
+        let carried = outer.carried();
         let is_of_number = slice
             .iter()
             .flat_map(|operation| operation.operand_values())
-            .all(|operand| !outer.carried().contains(&operand));
-        let mut others = second.into_iter().flat_map(BlockExt::operations);
-        let is_rare = others.any(|of| of.discardable_attr(RARE).is_some());
-        (is_counted && !outer.is_unsigned() && is_of_number).then_some(Self {
+            .all(|operand| !carried.contains(&operand));
+        let second = branch.blocks()[1].into_iter();
+        let mut second = second.flat_map(BlockExt::operations);
+        (is_counted && is_of_number).then(|| Self {
             outer,
             choice,
             slice,
-            is_rare,
+            is_rare: second.any(|of| of.discardable_attr(RARE).is_some()),
         })
     }
 
@@ -137,9 +133,11 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
         outer.set_initial(&others.results());
         let chosen: Vec<_> = self.choice.operations().collect();
         for (of, copy) in outer.operations().into_iter().zip(others.operations()) {
-            if chosen.contains(&of) {
-                keep(rewriter, of, 0);
-                keep(rewriter, copy, 1);
+            if chosen.contains(&of)
+                && let (Some(first), Some(second)) = (If::of(of), If::of(copy))
+            {
+                first.keep(rewriter, 0);
+                second.keep(rewriter, 1);
             }
         }
         hoist_invariants(outer);

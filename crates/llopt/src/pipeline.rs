@@ -319,6 +319,9 @@ const STEPS: &[Step] = {
         )
         .when(&[Condition::TileParts])
         .requires(&[P::Structured, P::Inlined]),
+        Step::new(Tiles, "simplify", Work::Pass(&unswitch::REWRITE))
+            .when(&[Condition::TileParts])
+            .requires(&[P::Structured, P::Inlined]),
         Step::new(Tiles, "simplify", by(&split_k::SPLIT, module::share_loops))
             .when(&[Condition::SharedLoops])
             .requires(&[P::Structured, P::Inlined]),
