@@ -22,7 +22,7 @@
 //! - [`MERGE_INDUCTIONS`] computes carried numbers that count with the loop from its induction variable.
 //! - [`concatenate::Concatenation`] makes one loop of two that follow one another.
 //! - [`motion::hoist_invariants`] and [`motion::sink_into_branch`] move operations without effects to where they run
-//!   less often.
+//!   less often, [`motion::sink_behind`] to where their results do not occupy registers in a loop.
 //!
 //! The tests run random loops before and after each of them in the reference interpreter
 //! (`crates/llopt/tests/compiler/loops.rs`).

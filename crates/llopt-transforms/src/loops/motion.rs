@@ -39,6 +39,37 @@ fn uses_nothing_of<'c: 'a, 'a>(of: For<'c, 'a>, operation: OperationRef<'c, 'a>)
     found.is_continue()
 }
 
+/// Moves operations without effects that only what comes after a loop needs from before it to directly behind it; returns
+/// how many. Their results occupy no registers in the loop, and asynchronous work that the loop leaves unfinished runs while
+/// they are computed.
+pub fn sink_behind(of: For<'_, '_>) -> usize {
+    let Some(block) = of.operation().parent_block() else {
+        return 0;
+    };
+    let Some(mut behind) = of.operation().next_op() else {
+        return 0;
+    };
+    let is_behind = |user: OperationRef<'_, '_>| {
+        let around = std::iter::successors(Some(user), |inner| inner.parent_op());
+        let mut beside = around.filter(|around| around.parent_block() == Some(block));
+        beside
+            .next()
+            .is_some_and(|beside| of.operation().is_before(beside))
+    };
+    let (mut moved, mut next) = (0, of.operation().previous_op());
+    while let Some(operation) = next {
+        next = operation.previous_op();
+        let mut users = operation.result_values().flat_map(ValueExt::users);
+        let is_pure = operation.is_memory_effect_free() && operation.region_refs().len() == 0;
+        if is_pure && users.all(is_behind) {
+            operation.move_op_before(behind);
+            behind = operation;
+            moved += 1;
+        }
+    }
+    moved
+}
+
 /// Moves an operation whose results are used in one block of a conditional only into that block; returns whether it
 /// was moved.
 pub fn sink_into_branch(operation: OperationRef<'_, '_>) -> bool {
