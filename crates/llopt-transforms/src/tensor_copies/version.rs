@@ -35,6 +35,8 @@ pub(super) struct Version<'r, 'c, 'a> {
     pub(super) parameters: Vec<Option<Value<'c, 'a>>>,
     /// Whether the loop as it was runs only for sizes that no program has, and need not be fast.
     pub(super) is_rare: bool,
+    /// Whether it is one of the conditions that the loop has an iteration.
+    pub(super) runs: bool,
 }
 
 impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
@@ -136,6 +138,7 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
             slices: self.slices,
             parameters: &self.parameters,
             reading: self.reading,
+            runs: self.runs,
             rewriter,
         }
     }
@@ -185,6 +188,7 @@ struct Writer<'r, 'c, 'a> {
     slices: Option<Division>,
     parameters: &'r [Option<Value<'c, 'a>>],
     reading: &'r Reading<'c, 'a>,
+    runs: bool,
     rewriter: &'r mut Rewriter<'c, 'a>,
 }
 
@@ -337,8 +341,19 @@ impl<'c: 'a, 'a> Writer<'_, 'c, 'a> {
         copy
     }
 
-    /// The lower bound, the upper bound and the step of the loop with copies.
+    /// The lower bound, the upper bound and the step of the loop with copies. If it has an iteration, its bounds show it.
     fn bounds(&mut self) -> [Value<'c, 'a>; 3] {
+        let [lower, upper, step] = self.bounds_of_slices();
+        if !self.runs {
+            return [lower, upper, step];
+        }
+        let mut arithmetic = self.arithmetic();
+        let one = arithmetic.constant(lower.r#type(), 1);
+        let above = arithmetic.add(lower, one);
+        [lower, arithmetic.larger(upper, above), step]
+    }
+
+    fn bounds_of_slices(&mut self) -> [Value<'c, 'a>; 3] {
         let (lower, upper, step) = (self.of.lower(), self.of.upper(), self.of.step());
         let Some(Division { number, step: own }) = self.slices else {
             return [lower, upper, step];
