@@ -65,16 +65,16 @@ tt.func public @two_dimensions(%a: !tt.tensordesc<tensor<128x64xf16>>, %b: !tt.t
 // CHECK: arith.andi %{{.*}} : i1
 // CHECK: %[[BOTH:.*]] = arith.andi %[[SO_FAR]], %[[ONE]] : i1
 // CHECK-NEXT: scf.yield %[[BOTH]]
-// CHECK: %[[WITHOUT:.*]] = arith.select %[[ALWAYS]], %{{.*}}, %[[ALL]]
-// CHECK: scf.for %{{.*}} = %{{.*}} to %[[WITHOUT]]
-// CHECK-NOT: scf.if
-// CHECK: tt.load
-// CHECK: tt.store
-// CHECK: %[[WITH:.*]] = arith.select %[[ALWAYS]], %[[ALL]]
+// CHECK-DAG: %[[WITHOUT:.*]] = arith.select %[[ALWAYS]], %{{.*}}, %[[ALL]]
+// CHECK-DAG: %[[WITH:.*]] = arith.select %[[ALWAYS]], %[[ALL]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[WITH]]
 // CHECK-NOT: scf.if
 // CHECK: tt.descriptor_load
 // CHECK: tt.descriptor_store
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[WITHOUT]]
+// CHECK-NOT: scf.if
+// CHECK: tt.load
+// CHECK: tt.store
 tt.func public @two_loops(%a: !tt.tensordesc<tensor<128x64xf16>>, %b: !tt.tensordesc<tensor<64x128xf16>>, %c: !tt.tensordesc<tensor<128x128xf32>>, %pa: !tt.ptr<f16>, %pc: !tt.ptr<f32>, %K: i32) {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32

@@ -20,14 +20,14 @@
 // CHECK: scf.yield %[[BOTH]]
 // CHECK: %[[WITHOUT:.*]] = arith.select %[[ALWAYS]], %[[BLOCK]], %[[N]]
 // CHECK: %[[WITH:.*]] = arith.select %[[ALWAYS]], %[[N]], %[[BLOCK]]
-// CHECK: %[[HANDED:.*]] = scf.for %{{.*}} = %[[BLOCK]] to %[[WITHOUT]] step %{{.*}} iter_args(%{{.*}} = %c0
-// CHECK-NOT: scf.if
-// CHECK: tt.call @second
-// CHECK: } {llopt.rare}
-// CHECK: scf.for %{{.*}} = %[[BLOCK]] to %[[WITH]] step %{{.*}} iter_args(%{{.*}} = %[[HANDED]])
+// CHECK: %[[HANDED:.*]] = scf.for %{{.*}} = %[[BLOCK]] to %[[WITH]] step %{{.*}} iter_args(%{{.*}} = %c0
 // CHECK-NOT: scf.if
 // CHECK: scf.for
 // CHECK: tt.call @first
+// CHECK: scf.for %{{.*}} = %[[BLOCK]] to %[[WITHOUT]] step %{{.*}} iter_args(%{{.*}} = %[[HANDED]])
+// CHECK-NOT: scf.if
+// CHECK: tt.call @second
+// CHECK: } {llopt.rare}
 tt.func public @by_number(%n: i32, %limit: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

@@ -330,12 +330,12 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
             }
             launched.number_programs(&mut rewriter, others);
             rewriter.set_after(others.operation());
-            holds
+            (holds, others)
         });
         let folded = axis.filter(|_| is_copying.is_none());
         let folded = folded.map(|axis| Folded::new(&mut rewriter, &launched, axis));
         let of = match (is_copying, &folded) {
-            (Some(holds), _) => launched.begin(&mut rewriter, holds, true),
+            (Some((holds, _)), _) => launched.begin(&mut rewriter, holds, true),
             (None, Some(folded)) => folded.begin(&mut rewriter, &launched),
             (None, None) => launched.begin_always(&mut rewriter),
         };
@@ -355,6 +355,12 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
                 folded.number_programs(&mut rewriter, &launched, of, products);
             }
             None => launched.number_programs(&mut rewriter, of),
+        }
+        if let Some((_, others)) = is_copying {
+            // Behind it, they ask for no registers before it.
+            others
+                .operation()
+                .move_op_before(self.body.operations().last().ok_or("it has no end")?);
         }
         module.set_discardable_attr(PROGRAM_EXTENTS, attr::unit(context));
         Ok(())

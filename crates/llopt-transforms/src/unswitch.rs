@@ -6,10 +6,10 @@
 //!
 //! ```text
 //! for p …                                   holds = all p: condition of p
-//!   …                                       for p … (none if holds)
-//!   if condition of p                         the second version
-//!     sum = the first version               for p … (all if holds)
-//!   else                                      the first version
+//!   …                                       for p … (all if holds)
+//!   if condition of p                         the first version
+//!     sum = the first version               for p … (none if holds)
+//!   else                                      the second version
 //!     sum = the second version
 //! ```
 //!
@@ -20,7 +20,8 @@
 //! # When it is correct
 //!
 //! The second version is right for all programs. Both loops over programs are executed one after the other, and one of
-//! them has no iteration, so what they carry is handed on from the first to the second.
+//! them has no iteration, so what they carry is handed on from the first to the second. The one that is there for few sizes
+//! comes last: before the other, what it needs in registers was spilled for both.
 //!
 //! # When it is done
 //!
@@ -28,7 +29,7 @@
 //! kernel itself makes are then made once, before the loop.
 
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{BlockExt, OperationExt, TypeExt, Walk, attr};
+use llopt_mlir::ir::{BlockExt, OperationExt, TypeExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{BlockRef, OperationRef, ValueLike};
@@ -121,6 +122,7 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
         let mut arithmetic = Arithmetic { rewriter, location };
         let without = arithmetic.select(holds, lower, upper);
         let with = arithmetic.select(holds, upper, lower);
+        rewriter.set_after(outer.operation());
         let copy = Mapping::new().copy(rewriter, outer.operation());
         let Some(others) = For::of(copy) else {
             return;
@@ -130,7 +132,10 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
             copy.set_discardable_attr(RARE, attr::unit(copy.ctx()));
         }
         outer.set_bound(1, with);
-        outer.set_initial(&others.results());
+        for (from, to) in outer.results().into_iter().zip(others.results()) {
+            from.replace_all_uses(to);
+        }
+        others.set_initial(&outer.results());
         let chosen: Vec<_> = self.choice.operations().collect();
         for (of, copy) in outer.operations().into_iter().zip(others.operations()) {
             if chosen.contains(&of)
