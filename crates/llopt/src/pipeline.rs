@@ -265,6 +265,12 @@ const fn by(pass: &'static PassSpec, function: Function) -> Work {
     Work::Call(pass.argument, pass.description, function)
 }
 
+/// When loads of tiles become tensor copies.
+const COPIES: &[Condition] = &[
+    Condition::Has(Feature::BulkTensorCopy),
+    Condition::TensorCopies,
+];
+
 const CANONICALIZE: Work = Work::Upstream("canonicalize", "fold constants and simplify each op");
 const CSE: Work = Work::Upstream("cse", "compute each value once");
 const DIVIDE_DESCRIPTORS: Work = by(&descriptor_blocks::SHARE, module::divide_descriptors);
@@ -334,16 +340,10 @@ const STEPS: &[Step] = {
             "simplify",
             by(&tensor_copies::REWRITE, module::load_through_descriptors),
         )
-        .when(&[
-            Condition::Has(Feature::BulkTensorCopy),
-            Condition::TensorCopies,
-        ])
+        .when(COPIES)
         .requires(&[P::Structured, P::Inlined]),
         Step::new(Tiles, "simplify", Work::Pass(&unswitch::REWRITE))
-            .when(&[
-                Condition::Has(Feature::BulkTensorCopy),
-                Condition::TensorCopies,
-            ])
+            .when(COPIES)
             .requires(&[P::Structured, P::Inlined]),
         Step::new(
             Tiles,
@@ -369,25 +369,16 @@ const STEPS: &[Step] = {
             ])
             .requires(&[P::Inlined]),
         Step::new(Tiles, "simplify", Work::Pass(&descriptor_objects::REWRITE))
-            .when(&[
-                Condition::Has(Feature::BulkTensorCopy),
-                Condition::TensorCopies,
-            ])
+            .when(COPIES)
             .requires(&[P::Inlined]),
         Step::new(
             Tiles,
             "simplify",
             Work::Pass(&descriptor_to_pointer::REWRITE),
         )
-        .when(&[
-            Condition::Has(Feature::BulkTensorCopy),
-            Condition::TensorCopies,
-        ])
+        .when(COPIES)
         .requires(&[P::Inlined]),
-        Step::new(Tiles, "simplify", CSE).when(&[
-            Condition::Has(Feature::BulkTensorCopy),
-            Condition::TensorCopies,
-        ]),
+        Step::new(Tiles, "simplify", CSE).when(COPIES),
         Step::new(Tiles, "simplify", Work::Pass(&loops::FLATTEN)).requires(&[P::Structured]),
         Step::new(Tiles, "simplify", Work::Pass(&loops::UNROLL)).requires(&[P::Structured]),
         Step::new(
