@@ -84,4 +84,47 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     }
     tt.return
   }
+
+  // Each time that the inner loop begins, its first product overwrites the sums: nothing writes zeros to their registers.
+  // The upper bound shows that there is a first product.
+  // CHECK-LABEL: @begun_for_each_tile
+  // CHECK: scf.for
+  // CHECK: %[[ANYTHING:.*]] = ub.poison
+  // CHECK: scf.for %[[I:.*]] = %c0_i32 to %{{.*}} step %c1_i32 iter_args(%[[SUM:.*]] = %[[ANYTHING]])
+  // CHECK: %[[ADDS:.*]] = arith.cmpi slt, %c0_i32, %[[I]]
+  // CHECK: ttng.warp_group_dot %{{.*}}, %{{.*}}, %[[SUM]], %[[ADDS]]
+  tt.func @begun_for_each_tile(%a: !a, %n: i32, %tiles: i32, %to: !ttg.memdesc<64x64xf32, #shared, #smem, mutable>) {
+    %zero = arith.constant dense<0.0> : !sum
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %upper = arith.maxsi %n, %c1 : i32
+    scf.for %tile = %c0 to %tiles step %c1 : i32 {
+      %last = scf.for %i = %c0 to %upper step %c1 iter_args(%sum = %zero) -> (!sum) : i32 {
+        %next = ttng.warp_group_dot %a, %a, %sum {isAsync = true} : !a * !a -> !sum
+        scf.yield %next : !sum
+      }
+      %done = ttng.warp_group_dot_wait %last {pendings = 0 : i32} : !sum
+      ttg.local_store %done, %to : !sum -> !ttg.memdesc<64x64xf32, #shared, #smem, mutable>
+    }
+    tt.return
+  }
+
+  // Without an iteration the sums are zeros, so they begin with these where that is possible.
+  // CHECK-LABEL: @perhaps_without_products
+  // CHECK-NOT: ub.poison
+  // CHECK: ttng.warp_group_dot %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} {isAsync
+  tt.func @perhaps_without_products(%a: !a, %n: i32, %tiles: i32, %to: !ttg.memdesc<64x64xf32, #shared, #smem, mutable>) {
+    %zero = arith.constant dense<0.0> : !sum
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %tile = %c0 to %tiles step %c1 : i32 {
+      %last = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (!sum) : i32 {
+        %next = ttng.warp_group_dot %a, %a, %sum {isAsync = true} : !a * !a -> !sum
+        scf.yield %next : !sum
+      }
+      %done = ttng.warp_group_dot_wait %last {pendings = 0 : i32} : !sum
+      ttg.local_store %done, %to : !sum -> !ttg.memdesc<64x64xf32, #shared, #smem, mutable>
+    }
+    tt.return
+  }
 }

@@ -55,23 +55,26 @@ tt.func public @two_dimensions(%a: !tt.tensordesc<tensor<128x64xf16>>, %b: !tt.t
 // the conditions of 128 programs are computed at a time, with the last program repeated, and one of the loops over
 // programs is empty. The other conditionals with this condition are decided with it.
 // CHECK-LABEL: @two_loops
-// CHECK: %[[ALWAYS:.*]] = scf.for %[[FIRST:.*]] = %{{.*}} to %[[ALL:.*]] step %{{.*}} iter_args(%[[SO_FAR:.*]] = %true) -> (i1)
-// CHECK: %[[IS_PROGRAM:.*]] = arith.cmpi slt, %[[NUMBER:.*]], %{{.*}} : tensor<128xi32>
+// CHECK: %[[ALL:.*]] = arith.muli %{{.*}}, %arg8
+// CHECK: %[[END:.*]] = arith.extsi %[[ALL]]
+// CHECK: %[[ALWAYS:.*]] = scf.for %[[FIRST:.*]] = %{{.*}} to %[[END]] step %{{.*}} iter_args(%[[SO_FAR:.*]] = %true) -> (i1)
+// CHECK: %[[IS_PROGRAM:.*]] = arith.cmpi slt, %[[NUMBER:.*]], %{{.*}} : tensor<128xi64>
 // CHECK: %[[PROGRAMS:.*]] = arith.select %[[IS_PROGRAM]], %[[NUMBER]]
+// CHECK: arith.trunci %[[PROGRAMS]]
 // CHECK: %[[ONE:.*]] = "tt.reduce"
 // CHECK: arith.andi %{{.*}} : i1
 // CHECK: %[[BOTH:.*]] = arith.andi %[[SO_FAR]], %[[ONE]] : i1
 // CHECK-NEXT: scf.yield %[[BOTH]]
-// CHECK: %[[WITHOUT:.*]] = arith.select %[[ALWAYS]], %{{.*}}, %[[ALL]]
-// CHECK: scf.for %{{.*}} = %{{.*}} to %[[WITHOUT]]
-// CHECK-NOT: scf.if
-// CHECK: tt.load
-// CHECK: tt.store
-// CHECK: %[[WITH:.*]] = arith.select %[[ALWAYS]], %[[ALL]]
+// CHECK-DAG: %[[WITHOUT:.*]] = arith.select %[[ALWAYS]], %{{.*}}, %[[ALL]]
+// CHECK-DAG: %[[WITH:.*]] = arith.select %[[ALWAYS]], %[[ALL]]
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[WITH]]
 // CHECK-NOT: scf.if
 // CHECK: tt.descriptor_load
 // CHECK: tt.descriptor_store
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[WITHOUT]]
+// CHECK-NOT: scf.if
+// CHECK: tt.load
+// CHECK: tt.store
 tt.func public @two_loops(%a: !tt.tensordesc<tensor<128x64xf16>>, %b: !tt.tensordesc<tensor<64x128xf16>>, %c: !tt.tensordesc<tensor<128x128xf32>>, %pa: !tt.ptr<f16>, %pc: !tt.ptr<f32>, %K: i32) {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
@@ -98,13 +101,13 @@ tt.func public @two_loops(%a: !tt.tensordesc<tensor<128x64xf16>>, %b: !tt.tensor
       scf.yield %next : tensor<128x128xf32>
     }
     scf.yield %s : tensor<128x128xf32>
-  }
+  } {llopt.versions}
   scf.if %is_small {
     tt.descriptor_store %c[%m, %c0], %sum : !tt.tensordesc<tensor<128x128xf32>>, tensor<128x128xf32>
   } else {
     %p = tt.splat %pc : !tt.ptr<f32> -> tensor<128x128x!tt.ptr<f32>>
     tt.store %p, %sum : tensor<128x128x!tt.ptr<f32>>
-  }
+  } {llopt.versions}
   tt.return
 }
 

@@ -42,7 +42,7 @@
 // ROWS: tt.dot {{.*}} tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
 // ROWS: } {llopt.rare, tt.num_stages = 1 : i32}
 // ROWS: tt.store {{.*}} : tensor<64x64x!tt.ptr<f32>>
-// ROWS: } {llopt.rare}
+// ROWS: } {llopt.rare, llopt.versions}
 tt.func public @product(%a: !tt.ptr<f16>, %b: !tt.ptr<f16>, %c: !tt.ptr<f32>, %m: i32, %k: i32) {
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %c0 = arith.constant 0 : i32
@@ -113,7 +113,7 @@ tt.func public @sums(%x: tensor<64x64xf16>, %c: !tt.ptr<f32>) {
 
 // -----
 
-// A program of several tiles knows only in its loop where the rows of one begin, so all of them are computed.
+// Without a loop over k, the loop over tiles is the one of the product, and only it knows where the rows of a tile begin.
 // ROWS-LABEL: @several_tiles(
 // ROWS-NOT: scf.if
 // ROWS: tt.dot {{.*}} tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
@@ -125,6 +125,46 @@ tt.func public @several_tiles(%x: tensor<64x64xf16>, %c: !tt.ptr<f32>, %m: i32, 
   %range = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
   scf.for %tile = %c0 to %tiles step %c1 : i32 {
     %product = tt.dot %x, %x, %zero : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+    %first = arith.muli %tile, %c64 : i32
+    %firsts = tt.splat %first : i32 -> tensor<64xi32>
+    %rows = arith.addi %firsts, %range : tensor<64xi32>
+    %row = tt.expand_dims %rows {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %ms = tt.splat %m : i32 -> tensor<64x1xi32>
+    %inside = arith.cmpi slt, %row, %ms : tensor<64x1xi32>
+    %mask = tt.broadcast %inside : tensor<64x1xi1> -> tensor<64x64xi1>
+    %places = tt.broadcast %row : tensor<64x1xi32> -> tensor<64x64xi32>
+    %cs = tt.splat %c : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+    %out = tt.addptr %cs, %places : tensor<64x64x!tt.ptr<f32>>, tensor<64x64xi32>
+    tt.store %out, %product, %mask : tensor<64x64x!tt.ptr<f32>>
+  }
+  tt.return
+}
+
+// -----
+
+// The body of a loop over programs is the program: it chooses where it knows the rows.
+// ROWS-LABEL: @programs(
+// ROWS: scf.for
+// ROWS: scf.if
+// ROWS: scf.for
+// ROWS: tt.dot {{.*}} tensor<16x64xf16> * tensor<64x64xf16> -> tensor<16x64xf32>
+// ROWS: tt.store {{.*}} : tensor<16x64x!tt.ptr<f32>>
+// ROWS: } else {
+// ROWS: tt.dot {{.*}} tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+// ROWS: tt.store {{.*}} : tensor<64x64x!tt.ptr<f32>>
+// ROWS: } {llopt.rare, llopt.versions}
+tt.func public @programs(%x: tensor<64x64xf16>, %c: !tt.ptr<f32>, %m: i32, %k: i32, %tiles: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %range = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %one = arith.constant dense<1.0> : tensor<64x64xf16>
+  scf.for %tile = %c0 to %tiles step %c1 : i32 {
+    %product = scf.for %i = %c0 to %k step %c1 iter_args(%sum = %zero) -> (tensor<64x64xf32>) : i32 {
+      %next = tt.dot %one, %x, %sum : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %next : tensor<64x64xf32>
+    }
     %first = arith.muli %tile, %c64 : i32
     %firsts = tt.splat %first : i32 -> tensor<64xi32>
     %rows = arith.addi %firsts, %range : tensor<64xi32>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Products and attention by llopt and by Triton compared with the vendor's libraries, cuBLAS and cuDNN, on a GPU.
 
-    python3 tools/gpu/peers.py TUTORIALS [--json FILE] [--only REGEX] [--seconds 400] [--jobs 16] [--source ttir]
-                               [--split-k auto]
+    python3 tools/gpu/peers.py TUTORIALS [--json FILE] [--only REGEX] [--kernels REGEX] [--seconds 400] [--jobs 16]
+                               [--source ttir] [--split-k auto]
 
 TUTORIALS is the folder of Triton 3.6's tutorials (they are not copied; only their definitions are run). Needed:
 triton==3.6.0, triton_llopt and PyTorch with a GPU.
@@ -236,8 +236,9 @@ def compile_share(folder, source, split_k, name, kernel, compiler, share):
     SOURCE[0], SPLIT[0] = source, split_k
     case = next(case for case in all_cases(folder) if case.name == name)
     case.prepare()
+    kernel = next(of for of in case.kernels if of.name == kernel)
     with chosen(compiler):
-        case.run(case.kernels[kernel], case.kernels[kernel].load(share))
+        case.run(kernel, kernel.load(share))
     torch.cuda.synchronize()
 
 
@@ -245,9 +246,9 @@ def compile_all(cases, arguments):
     """Fills Triton's cache on disk."""
     steps = 6
     work = [
-        (case.name, kernel, compiler, (first, steps))
+        (case.name, kernel.name, compiler, (first, steps))
         for case in kinds(cases)
-        for kernel in range(len(case.kernels))
+        for kernel in case.kernels
         for compiler in COMPILERS
         for first in range(steps)
     ]
@@ -352,6 +353,7 @@ def main():
     parser.add_argument("tutorials", type=Path, help="the folder of Triton 3.6's tutorials")
     parser.add_argument("--json", type=Path, help="write all results here, after each case")
     parser.add_argument("--only", default="", help="regular expression on the case")
+    parser.add_argument("--kernels", default="", help="regular expression on the kernel, such as ^persistent$")
     parser.add_argument("--seconds", type=float, default=400, help="no case is begun after these")
     parser.add_argument("--jobs", type=int, default=16, help="processes that compile")
     parser.add_argument("--source", default="ttir", help="where llopt takes over: ttgir or ttir")
@@ -362,6 +364,9 @@ def main():
     SOURCE[0], SPLIT[0] = arguments.source, arguments.split_k
     triton_llopt.disable()
     cases = [case for case in all_cases(arguments.tutorials) if re.search(arguments.only, case.name)]
+    for case in cases:
+        case.kernels = [kernel for kernel in case.kernels if re.search(arguments.kernels, kernel.name)]
+    cases = [case for case in cases if case.kernels]
     began, results = time.time(), {}
     print(f"{torch.cuda.get_device_name()}, Triton {triton.__version__}, llopt {triton_llopt.__version__}")
     shares, failures = compile_all(cases, arguments)

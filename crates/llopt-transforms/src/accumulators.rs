@@ -12,7 +12,11 @@
 //!   yield select(complete, 0, next)                yield next, not complete
 //! ```
 //!
-//! This holds if only one product uses the carried accumulator. After the loop only waits may use it; users of the
+//! So does a loop in another one whose sums begin with zeros, if it is known to have an iteration: instead of zeros, which
+//! would be written to all registers of the accumulator each time, it begins with anything, and its first product does not
+//! add. Without an iteration the sums would have to be zeros, so other loops stay as they are.
+//!
+//! The first form holds if only one product uses the carried accumulator. After the loop only waits may use it; users of the
 //! result of such a wait get zeros where the accumulator does not count.
 
 use llopt_dialects::arith::{AndIOp, ConstantOp, SelectOp, XOrIOp};
@@ -26,13 +30,15 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, OperationRef, Type, Value, ValueLike};
 
+use crate::loops::builder::Arithmetic;
 use crate::loops::carried;
+use crate::loops::induction::runs;
 use crate::loops::view::For;
 
 /// The pass.
 pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
-    dependencies: &["ttng", "arith", "scf"],
+    dependencies: &["ttng", "arith", "scf", "ub"],
     ..PassSpec::new(
         "tritongpu-optimize-accumulator-init",
         "begin sums of products anew by not adding, instead of with zeros",
@@ -58,12 +64,54 @@ pub fn begin_anew(module: OperationRef<'_, '_>) -> usize {
     });
     let mut count = 0;
     for mut repeated in loops {
+        count += (0..repeated.carried().len())
+            .filter(|&at| begin_without_zeros(repeated, at))
+            .count();
         while let Some(sum) = (0..repeated.carried().len()).find_map(|at| Sum::of(repeated, at)) {
             repeated = sum.rewrite(repeated);
             count += 1;
         }
     }
     count
+}
+
+/// Lets the first product of a loop in another one not add, if the carried value at a position is an accumulator that begins
+/// with zeros; answers whether it is.
+fn begin_without_zeros<'c: 'a, 'a>(repeated: For<'c, 'a>, at: usize) -> bool {
+    let around = repeated.operation().parent_op();
+    let is_nested = around.is_some_and(|around| For::of(around).is_some());
+    let initial = repeated.initial()[at];
+    let carried = repeated.carried()[at];
+    if !is_nested || !is_zero(initial) || !carried.has_one_use() || !runs(repeated) {
+        return false;
+    }
+    let product = carried.users().find_map(WarpGroupDotOp::of);
+    let Some(product) = product.filter(|of| of.c() == carried && of.use_c().is_none()) else {
+        return false;
+    };
+    if product.operation().parent_op() != Some(repeated.operation()) {
+        return false;
+    }
+    let location = product.operation().loc();
+    let mut rewriter = Rewriter::new(repeated.operation().ctx());
+    rewriter.set_before(product.operation());
+    let mut arithmetic = Arithmetic {
+        rewriter: &mut rewriter,
+        location,
+    };
+    let (lower, number) = (repeated.lower(), repeated.number());
+    let adds = arithmetic.is_below(lower, number, repeated.is_unsigned());
+    product.operation().insert_operand(ADDS, adds);
+    rewriter.set_before(repeated.operation());
+    let anything = Arithmetic {
+        rewriter: &mut rewriter,
+        location,
+    }
+    .poison(initial.r#type());
+    let mut all = repeated.initial();
+    all[at] = anything;
+    repeated.set_initial(&all);
+    true
 }
 
 /// A carried accumulator that is replaced by zeros under a condition.

@@ -12,6 +12,7 @@ pub mod barrier;
 pub mod block_pointers;
 pub mod buffer_ops;
 mod chained_products;
+mod choice;
 pub mod compact_iterations;
 mod copied_loads;
 pub mod dependent_launch;
@@ -38,6 +39,7 @@ pub mod split_k;
 pub mod tensor_copies;
 mod tile_addresses;
 pub mod tile_parts;
+pub mod unswitch;
 pub mod warp_groups;
 pub mod whole_tiles;
 pub mod widened_products;
@@ -75,6 +77,7 @@ pub static PASSES: &[&PassSpec] = &[
     &legalize::LEGALIZE,
     &longest_first::REWRITE,
     &loops::FLATTEN,
+    &loops::MERGE_INDUCTIONS,
     &loops::UNROLL,
     &ownership::VERIFY,
     &reorder::REORDER,
@@ -90,6 +93,7 @@ pub static PASSES: &[&PassSpec] = &[
     &products::COMPLETE,
     &tensor_copies::REWRITE,
     &tile_parts::REWRITE,
+    &unswitch::REWRITE,
     &warp_groups::ALLOCATE,
     &whole_tiles::REWRITE,
     &widened_products::REWRITE,

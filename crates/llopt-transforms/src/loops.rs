@@ -19,9 +19,10 @@
 //! - [`pipeline::pipeline`] overlaps iterations: a loop of several stages, each of another iteration.
 //! - [`unroll::unroll`] makes one iteration of a few.
 //! - [`flatten::flatten`] makes one loop of two nested ones.
+//! - [`MERGE_INDUCTIONS`] computes carried numbers that count with the loop from its induction variable.
 //! - [`concatenate::Concatenation`] makes one loop of two that follow one another.
 //! - [`motion::hoist_invariants`] and [`motion::sink_into_branch`] move operations without effects to where they run
-//!   less often.
+//!   less often, [`motion::sink_behind`] to where their results do not occupy registers in a loop.
 //!
 //! The tests run random loops before and after each of them in the reference interpreter
 //! (`crates/llopt/tests/compiler/loops.rs`).
@@ -38,6 +39,7 @@ pub mod clone;
 pub mod concatenate;
 pub mod flatten;
 pub mod induction;
+mod merge_inductions;
 pub mod motion;
 pub(crate) mod needs;
 pub mod peel;
@@ -48,4 +50,5 @@ pub(crate) mod vectorize;
 pub mod view;
 
 pub use flatten::FLATTEN;
+pub use merge_inductions::MERGE_INDUCTIONS;
 pub use unroll::UNROLL;

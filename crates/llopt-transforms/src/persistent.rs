@@ -38,7 +38,7 @@
 //!
 //! A loop whose loads became tensor copies has another version beside it, for sizes at which they are not equal
 //! ([`crate::tensor_copies`]). The choice depends on the program. Here a block chooses once for all of its programs
-//! (`choice`): its loop with copies, or its loop without.
+//! ([`crate::choice`]): its loop with copies, or its loop without.
 //!
 //! # When it is done
 //!
@@ -46,7 +46,6 @@
 //! block leaves no room for another one anyway: its sums and the buffers of its loop are too large. Kernels that make
 //! descriptors themselves stay as they are: with a descriptor for each access in a loop, attention took longer.
 
-mod choice;
 mod folded;
 mod launched;
 
@@ -65,6 +64,7 @@ use llopt_target::Target;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{BlockRef, Location, Module, OperationRef, Value, ValueLike};
 
+use crate::choice::Choice;
 use crate::layouts::retype_function;
 use crate::longest_first::{self, may_wait};
 use crate::loops::builder::yield_values;
@@ -73,7 +73,6 @@ use crate::loops::concatenate::Concatenation;
 use crate::loops::view::{For, If, is_loop};
 use crate::pipelining::place;
 use crate::products::{is_product, operands, source_of};
-use choice::Choice;
 use folded::Folded;
 use launched::Launched;
 
@@ -315,7 +314,7 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
         rewriter.set_before(self.body.operations().last().ok_or("it has no end")?);
         let launched = Launched::new(&mut rewriter, location, extents);
         let is_copying = self.choice.as_ref().map(|choice| {
-            let holds = choice.of_all_programs(&mut rewriter, &launched, &slice);
+            let holds = launched.always_holds(&mut rewriter, choice, &slice);
             let others = launched.begin(&mut rewriter, holds, false);
             let mut mapping = Mapping::new();
             let mut conditionals = Vec::new();
@@ -331,12 +330,12 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
             }
             launched.number_programs(&mut rewriter, others);
             rewriter.set_after(others.operation());
-            holds
+            (holds, others)
         });
         let folded = axis.filter(|_| is_copying.is_none());
         let folded = folded.map(|axis| Folded::new(&mut rewriter, &launched, axis));
         let of = match (is_copying, &folded) {
-            (Some(holds), _) => launched.begin(&mut rewriter, holds, true),
+            (Some((holds, _)), _) => launched.begin(&mut rewriter, holds, true),
             (None, Some(folded)) => folded.begin(&mut rewriter, &launched),
             (None, None) => launched.begin_always(&mut rewriter),
         };
@@ -356,6 +355,12 @@ impl<'c: 'a, 'a> Kernel<'c, 'a> {
                 folded.number_programs(&mut rewriter, &launched, of, products);
             }
             None => launched.number_programs(&mut rewriter, of),
+        }
+        if let Some((_, others)) = is_copying {
+            // Behind it, they ask for no registers before it.
+            others
+                .operation()
+                .move_op_before(self.body.operations().last().ok_or("it has no end")?);
         }
         module.set_discardable_attr(PROGRAM_EXTENTS, attr::unit(context));
         Ok(())

@@ -28,6 +28,9 @@
 //! before. So nothing in the function may store to the memory of the parameter from which the addresses come; as for
 //! pipelines, no two parameters are assumed to overlap.
 //!
+//! Where a block executes the loop for several programs, it is one more condition that the loop has an iteration, and the
+//! bounds of the loop with copies show it: sums of products need no zeros to begin with ([`crate::accumulators`]).
+//!
 //! # Stores
 //!
 //! What becomes of the sums is stored after the loop, also tile by tile (`storing`). A copy to global memory leaves the
@@ -73,6 +76,7 @@ use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
 use melior::ir::{OperationRef, Value};
 
 use crate::axis::AxisAnalysis;
+use crate::loops::induction::constant;
 use crate::loops::unroll::RARE;
 use crate::loops::view::{For, is_loop};
 use crate::pipelining::stores;
@@ -241,13 +245,6 @@ fn rewrite_loop<'c: 'a, 'a>(
     if !of.results().into_iter().any(ValueExt::has_uses) {
         return Err("nothing uses the results of the loop".to_owned());
     }
-    let mut around = Some(of.operation());
-    while let Some(operation) = around {
-        if operation.discardable_attr(FLATTEN).is_some() {
-            return Err("it is to become one loop with the loop around it".to_owned());
-        }
-        around = operation.parent_op();
-    }
     let stored = stores::stored_to(function)?;
     // Rewriting another loop has changed the module.
     let facts = Rc::new(AxisAnalysis::of(function));
@@ -274,6 +271,7 @@ fn rewrite_loop<'c: 'a, 'a>(
         }
     }
     let is_rare = require_whole(&tiles, &mut reading)?;
+    let runs = is_repeated(of, narrow) && require_iteration(of, &mut reading);
     let stored_tiles = match maker {
         Maker::Kernel => Vec::new(),
         Maker::Launcher => storing::tiles(function, of, &stored, &mut reading, &facts),
@@ -304,6 +302,7 @@ fn rewrite_loop<'c: 'a, 'a>(
         parameters,
         reading: &reading,
         is_rare,
+        runs,
     }
     .write();
     Ok(Copied {
@@ -314,9 +313,6 @@ fn rewrite_loop<'c: 'a, 'a>(
         is_rare,
     })
 }
-
-/// The attribute of loops that become one with the loop around them.
-const FLATTEN: &str = "tt.flatten";
 
 fn read<'c: 'a, 'a>(
     load: tt::LoadOp<'c, 'a>,
@@ -331,6 +327,22 @@ fn read<'c: 'a, 'a>(
         return Err("the kernel stores to the memory that it loads from".to_owned());
     }
     Tile::of(load, reading, facts)
+}
+
+/// Whether a block executes a loop for several programs.
+fn is_repeated(of: For<'_, '_>, narrow: Narrow) -> bool {
+    let around = of.operation().parent_op();
+    narrow == Narrow::Copied || around.is_some_and(|around| For::of(around).is_some())
+}
+
+/// Requires that a loop has an iteration, if that can be a condition: the sums of its products then need no zeros to begin
+/// with, which would be written for each program.
+fn require_iteration<'c: 'a, 'a>(of: For<'c, 'a>, reading: &mut Reading<'c, 'a>) -> bool {
+    constant(of.lower()).is_some()
+        && reading
+            .last()
+            .and_then(|last| reading.conditions.at_least(&last, 0))
+            .is_ok()
 }
 
 /// Requires that tiles which wrap around do not cross the end of their tensor, unless nobody sees the elements beyond

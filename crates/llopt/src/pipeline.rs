@@ -24,8 +24,8 @@ use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, compact_iterations, dependent_launch,
     descriptor_blocks, descriptor_objects, descriptor_to_copy, descriptor_to_pointer, early_loads,
     f32_dot, late_operands, layouts, legalize, longest_first, loops, ownership, persistent,
-    pipelining, products, scaled_dot, split_k, tensor_copies, tile_parts, warp_groups, whole_tiles,
-    widened_products,
+    pipelining, products, scaled_dot, split_k, tensor_copies, tile_parts, unswitch, warp_groups,
+    whole_tiles, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -265,6 +265,12 @@ const fn by(pass: &'static PassSpec, function: Function) -> Work {
     Work::Call(pass.argument, pass.description, function)
 }
 
+/// When loads of tiles become tensor copies.
+const COPIES: &[Condition] = &[
+    Condition::Has(Feature::BulkTensorCopy),
+    Condition::TensorCopies,
+];
+
 const CANONICALIZE: Work = Work::Upstream("canonicalize", "fold constants and simplify each op");
 const CSE: Work = Work::Upstream("cse", "compute each value once");
 const DIVIDE_DESCRIPTORS: Work = by(&descriptor_blocks::SHARE, module::divide_descriptors);
@@ -284,6 +290,9 @@ const STEPS: &[Step] = {
         )
         .ensures(&[P::Inlined]),
         Step::new(Tiles, "simplify", CANONICALIZE),
+        // What is computed of two numbers that are one now is the same.
+        Step::new(Tiles, "simplify", Work::Pass(&loops::MERGE_INDUCTIONS))
+            .requires(&[P::Structured]),
         Step::new(Tiles, "simplify", CSE),
         Step::new(
             Tiles,
@@ -316,6 +325,9 @@ const STEPS: &[Step] = {
         )
         .when(&[Condition::TileParts])
         .requires(&[P::Structured, P::Inlined]),
+        Step::new(Tiles, "simplify", Work::Pass(&unswitch::REWRITE))
+            .when(&[Condition::TileParts])
+            .requires(&[P::Structured, P::Inlined]),
         Step::new(Tiles, "simplify", by(&split_k::SPLIT, module::share_loops))
             .when(&[Condition::SharedLoops])
             .requires(&[P::Structured, P::Inlined]),
@@ -328,11 +340,11 @@ const STEPS: &[Step] = {
             "simplify",
             by(&tensor_copies::REWRITE, module::load_through_descriptors),
         )
-        .when(&[
-            Condition::Has(Feature::BulkTensorCopy),
-            Condition::TensorCopies,
-        ])
+        .when(COPIES)
         .requires(&[P::Structured, P::Inlined]),
+        Step::new(Tiles, "simplify", Work::Pass(&unswitch::REWRITE))
+            .when(COPIES)
+            .requires(&[P::Structured, P::Inlined]),
         Step::new(
             Tiles,
             "simplify",
@@ -357,25 +369,16 @@ const STEPS: &[Step] = {
             ])
             .requires(&[P::Inlined]),
         Step::new(Tiles, "simplify", Work::Pass(&descriptor_objects::REWRITE))
-            .when(&[
-                Condition::Has(Feature::BulkTensorCopy),
-                Condition::TensorCopies,
-            ])
+            .when(COPIES)
             .requires(&[P::Inlined]),
         Step::new(
             Tiles,
             "simplify",
             Work::Pass(&descriptor_to_pointer::REWRITE),
         )
-        .when(&[
-            Condition::Has(Feature::BulkTensorCopy),
-            Condition::TensorCopies,
-        ])
+        .when(COPIES)
         .requires(&[P::Inlined]),
-        Step::new(Tiles, "simplify", CSE).when(&[
-            Condition::Has(Feature::BulkTensorCopy),
-            Condition::TensorCopies,
-        ]),
+        Step::new(Tiles, "simplify", CSE).when(COPIES),
         Step::new(Tiles, "simplify", Work::Pass(&loops::FLATTEN)).requires(&[P::Structured]),
         Step::new(Tiles, "simplify", Work::Pass(&loops::UNROLL)).requires(&[P::Structured]),
         Step::new(

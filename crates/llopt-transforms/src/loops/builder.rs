@@ -182,6 +182,11 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
         self.select(is_first, x, y)
     }
 
+    /// The larger of two signed numbers.
+    pub(crate) fn larger(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.binary(arith::MaxSIOp::NAME, x, y)
+    }
+
     pub(crate) fn compare(
         &mut self,
         predicate: CmpIPredicate,

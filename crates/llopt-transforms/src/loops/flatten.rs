@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The same operations run in the same order. An inner loop without iterations takes one here, in which the body is
-//! skipped; where it is known that each has one (constant bounds, a promise by `llvm.intr.assume`), there is no
+//! skipped; where it is known that each has one ([`super::induction::runs`]), there is no
 //! condition around the body. `all` is the product of the counts where the inner one is the same in all iterations.
 //! Otherwise a separate loop adds them up, so the inner bounds have to follow from `i` alone.
 //!
@@ -21,9 +21,6 @@
 //! the next tile that overlap with the work on this one's result, is available without it from a warp that only
 //! copies ([`crate::pipelining`]). So nests with products stay nests.
 
-use llopt_dialects::arith::CmpIOp;
-use llopt_dialects::arith::CmpIPredicate;
-use llopt_dialects::llvm::AssumeOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::pass::{PassRun, PassSpec};
@@ -33,7 +30,7 @@ use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use super::builder::{Arithmetic, yield_values};
 use super::clone::Mapping;
-use super::induction::Numbers;
+use super::induction::runs;
 use super::view::{For, If, is_loop};
 use crate::products::multiplies;
 
@@ -75,37 +72,6 @@ fn inner_loop<'c: 'a, 'a>(outer: For<'c, 'a>) -> Option<For<'c, 'a>> {
     });
     let inner = outer.operations().into_iter().find_map(For::of);
     inner.filter(|_| loops == 2)
-}
-
-fn users_of<'c: 'a, 'a>(
-    operation: OperationRef<'c, 'a>,
-) -> impl Iterator<Item = OperationRef<'c, 'a>> {
-    operation.result_values().flat_map(|value| value.users())
-}
-
-/// Whether a loop is known to have an iteration at its place.
-fn runs(of: For<'_, '_>) -> bool {
-    if let Some(numbers) = Numbers::of(of) {
-        return numbers.count() > 0;
-    }
-    let (lower, upper) = (of.lower(), of.upper());
-    let [below, above] = match of.is_unsigned() {
-        true => [CmpIPredicate::Ult, CmpIPredicate::Ugt],
-        false => [CmpIPredicate::Slt, CmpIPredicate::Sgt],
-    }
-    .map(Some);
-    upper.users().filter_map(CmpIOp::of).any(|compared| {
-        let (x, y) = (compared.lhs(), compared.rhs());
-        let is_below = compared.predicate() == below && (x, y) == (lower, upper);
-        let is_above = compared.predicate() == above && (x, y) == (upper, lower);
-        // The promise is in the same block, before the loop.
-        let promised = |user: OperationRef<'_, '_>| {
-            AssumeOp::of(user).is_some()
-                && user.parent_block() == of.operation().parent_block()
-                && user.is_before(of.operation())
-        };
-        (is_below || is_above) && users_of(compared.operation()).any(promised)
-    })
 }
 
 /// The operations before the inner loop that compute its bounds; `None` if they depend on more than the outer

@@ -5,7 +5,10 @@
 //! values, modulo the numbers of their type, and so is their distance. If that is a constant `d >= 0`, the upper bound is
 //! `d` above the lower one, or it has wrapped and is below it, and there is no iteration.
 
-use llopt_dialects::arith::{AddIOp, ConstantOp, MulIOp, ShLIOp, SubIOp};
+use llopt_dialects::arith::{
+    AddIOp, CmpIOp, CmpIPredicate, ConstantOp, MaxSIOp, MulIOp, ShLIOp, SubIOp,
+};
+use llopt_dialects::llvm::AssumeOp;
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
 use melior::ir::{OperationRef, Value, ValueLike};
 
@@ -57,19 +60,66 @@ impl Numbers {
     }
 }
 
+fn users_of<'c: 'a, 'a>(
+    operation: OperationRef<'c, 'a>,
+) -> impl Iterator<Item = OperationRef<'c, 'a>> {
+    operation.result_values().flat_map(|value| value.users())
+}
+
+/// Whether a loop is known to have an iteration at its place: by its bounds, because the upper one is the larger of some
+/// number and one above the lower one, or by a promise (`llvm.intr.assume`).
+pub(crate) fn runs(of: For<'_, '_>) -> bool {
+    if let Some(numbers) = Numbers::of(of) {
+        return numbers.count() > 0;
+    }
+    let (lower, upper) = (of.lower(), of.upper());
+    let larger = MaxSIOp::defining(upper).filter(|_| !of.is_unsigned());
+    let numbers = larger.into_iter().flat_map(|of| [of.lhs(), of.rhs()]);
+    if constant(lower).is_some_and(|lower| {
+        let mut above = numbers.filter_map(constant);
+        above.any(|number| number > lower)
+    }) {
+        return true;
+    }
+    let [below, above] = match of.is_unsigned() {
+        true => [CmpIPredicate::Ult, CmpIPredicate::Ugt],
+        false => [CmpIPredicate::Slt, CmpIPredicate::Sgt],
+    }
+    .map(Some);
+    upper.users().filter_map(CmpIOp::of).any(|compared| {
+        let (x, y) = (compared.lhs(), compared.rhs());
+        let is_below = compared.predicate() == below && (x, y) == (lower, upper);
+        let is_above = compared.predicate() == above && (x, y) == (upper, lower);
+        // The promise is in the same block, before the loop.
+        let promised = |user: OperationRef<'_, '_>| {
+            AssumeOp::of(user).is_some()
+                && user.parent_block() == of.operation().parent_block()
+                && user.is_before(of.operation())
+        };
+        (is_below || is_above) && users_of(compared.operation()).any(promised)
+    })
+}
+
 /// The most iterations that a loop may have, where that is known.
 pub fn most_iterations(of: For<'_, '_>) -> Option<u64> {
     let step = constant(of.step()).filter(|step| *step > 0)?;
-    let mut distance = Linear::default();
-    distance.add(of.upper(), 1, DEEPEST);
-    distance.add(of.lower(), -1, DEEPEST);
-    let bits = of.upper().r#type().bit_width()?;
-    let unused = u64::BITS.checked_sub(bits)?;
-    let is_zero = |factor: i64| factor << unused == 0;
-    let is_constant = distance.terms.iter().all(|(_, factor)| is_zero(*factor));
-    let length = distance.constant << unused >> unused;
-    let length = u64::try_from(length).ok().filter(|_| is_constant)?;
+    let length = constant_sum(&[(of.upper(), 1), (of.lower(), -1)])?;
+    let length = u64::try_from(length).ok()?;
     Some(length.div_ceil(step.unsigned_abs()))
+}
+
+/// The sum of multiples of values of one type, modulo its numbers and as a signed one, if it is a constant.
+pub(super) fn constant_sum(multiples: &[(Value<'_, '_>, i64)]) -> Option<i64> {
+    let bits = multiples.first()?.0.r#type().bit_width()?;
+    let unused = u64::BITS.checked_sub(bits)?;
+    let mut sum = Linear::default();
+    for &(value, factor) in multiples {
+        sum.add(value, factor, DEEPEST);
+    }
+    let is_zero = |factor: i64| factor.checked_shl(unused).unwrap_or(0) == 0;
+    let is_constant = sum.terms.iter().all(|(_, factor)| is_zero(*factor));
+    let sum = sum.constant.checked_shl(unused)?.checked_shr(unused)?;
+    is_constant.then_some(sum)
 }
 
 /// The most ops between a bound and a term of it.

@@ -1,9 +1,11 @@
 //! Motion of operations without effects to where they run less often.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use llopt_mlir::ir::{BlockExt, OperationExt, ValueExt, Walk};
-use melior::ir::{BlockRef, OperationRef};
+use llopt_dialects::tables::types::RankedTensor;
+use llopt_mlir::ir::{BlockExt, OperationExt, ValueExt, Walk, key};
+use melior::ir::{BlockRef, OperationRef, Value, ValueLike};
 
 use super::view::{For, If};
 
@@ -37,6 +39,50 @@ fn uses_nothing_of<'c: 'a, 'a>(of: For<'c, 'a>, operation: OperationRef<'c, 'a>)
         }
     });
     found.is_continue()
+}
+
+/// Moves operations without effects that only what comes after a loop needs from before it to directly behind it; returns
+/// how many. Their results occupy no registers in the loop, and asynchronous work that the loop leaves unfinished runs while
+/// they are computed. What is computed of other tensors of the block stays, since those would be in registers instead.
+pub fn sink_behind(of: For<'_, '_>) -> usize {
+    let Some(block) = of.operation().parent_block() else {
+        return 0;
+    };
+    let Some(mut behind) = of.operation().next_op() else {
+        return 0;
+    };
+    let before = block.operations();
+    let before = before.take_while(|operation| *operation != of.operation());
+    // The results of operations that can be moved with all tensors that they need.
+    let mut of_numbers = HashSet::new();
+    let mut movable = Vec::new();
+    for operation in before {
+        let is_kept = |value: Value<'_, '_>| {
+            let is_tensor = RankedTensor::of(value.r#type()).is_some();
+            is_tensor && value.parent_block() == Some(block) && !of_numbers.contains(&key(value))
+        };
+        let is_pure = operation.is_memory_effect_free() && operation.region_refs().len() == 0;
+        if is_pure && !operation.operand_values().any(is_kept) {
+            of_numbers.extend(operation.result_values().map(key));
+            movable.push(operation);
+        }
+    }
+    let is_behind = |user: OperationRef<'_, '_>| {
+        let around = std::iter::successors(Some(user), |inner| inner.parent_op());
+        let mut beside = around.filter(|around| around.parent_block() == Some(block));
+        let beside = beside.next();
+        beside.is_some_and(|beside| of.operation().is_before(beside))
+    };
+    let mut moved = 0;
+    for operation in movable.into_iter().rev() {
+        let mut users = operation.result_values().flat_map(ValueExt::users);
+        if users.all(is_behind) {
+            operation.move_op_before(behind);
+            behind = operation;
+            moved += 1;
+        }
+    }
+    moved
 }
 
 /// Moves an operation whose results are used in one block of a conditional only into that block; returns whether it

@@ -86,6 +86,11 @@ impl<'c: 'a, 'a> Vectorized<'c, 'a> {
         self.scalars.map(scalar, other);
     }
 
+    /// Whether a tensor is in place of a scalar.
+    pub(crate) fn has(&self, scalar: Value<'c, 'a>) -> bool {
+        self.tensors.contains_key(&key(scalar))
+    }
+
     /// What is in place of a scalar.
     pub(crate) fn get(
         &self,

@@ -5,6 +5,7 @@ use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{Location, OperationRef, Value};
 
+use crate::choice::{Choice, Programs};
 use crate::loops::builder::{Arithmetic, IN_CONTEXT};
 use crate::loops::view::For;
 
@@ -85,6 +86,35 @@ impl<'c: 'a, 'a> Launched<'c, 'a> {
         let of = For::build(rewriter, self.location, bounds, &[], &[]);
         rewriter.set_to_end(of.body());
         of
+    }
+
+    /// Whether the condition of a choice, which `slice` computes, holds for all programs of the block.
+    pub(super) fn always_holds(
+        &self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        choice: &Choice<'c, 'a>,
+        slice: &[OperationRef<'c, 'a>],
+    ) -> Value<'c, 'a> {
+        let programs = Programs {
+            first: self.block,
+            end: self.programs,
+            step: self.blocks,
+        };
+        choice.of_all_programs(
+            rewriter,
+            self.location,
+            programs,
+            slice,
+            |rewriter, many, programs| {
+                let numbers = slice.iter().copied().filter_map(GetProgramIdOp::of);
+                for number in numbers {
+                    let spread =
+                        |rewriter: &mut Rewriter<'c, 'a>, extent| many.spread(rewriter, extent);
+                    let along = self.number(rewriter, programs, number.axis(), spread);
+                    many.put(number.result(), along);
+                }
+            },
+        )
     }
 
     /// Lets the programs in a loop have the numbers that they have in the author's grid.

@@ -10,6 +10,7 @@ use llopt_dialects::tables::types::{Pointer, TensorDesc, element_or_self};
 use llopt_dialects::tt::FuncOp;
 use llopt_dialects::ttng::{ReinterpretTensorDescOp, TensormapCreateOp};
 use llopt_mlir::dialect::EffectKind;
+use llopt_mlir::dialect::Trait;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use melior::ir::{OperationRef, Value, ValueLike};
 
@@ -41,6 +42,10 @@ pub(crate) fn stored_to<'c: 'a, 'a>(
             .asynchronous
             .is_some_and(|asynchronous| asynchronous.step == Step::Waits)
         {
+            return;
+        }
+        // Its effects are those of the operations in it, which are visited themselves.
+        if operation.has_trait(Trait::RecursiveMemoryEffects) {
             return;
         }
         // MLIR keeps promises in their place by an effect.

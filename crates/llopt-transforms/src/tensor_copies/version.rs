@@ -12,6 +12,7 @@ use super::exact::{Exact, Variable};
 use super::reading::Reading;
 use super::slices::Division;
 use super::tile::Tile;
+use crate::choice::VERSIONS;
 use crate::loops::builder::{Arithmetic, IN_CONTEXT};
 use crate::loops::carried;
 use crate::loops::clone::Mapping;
@@ -34,6 +35,8 @@ pub(super) struct Version<'r, 'c, 'a> {
     pub(super) parameters: Vec<Option<Value<'c, 'a>>>,
     /// Whether the loop as it was runs only for sizes that no program has, and need not be fast.
     pub(super) is_rare: bool,
+    /// Whether it is one of the conditions that the loop has an iteration.
+    pub(super) runs: bool,
 }
 
 impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
@@ -72,6 +75,7 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
                 results_of(copy)
             },
         );
+        mark(choice);
         for (from, to) in results_of(old).into_iter().zip(choice.results()) {
             from.replace_all_uses(to);
         }
@@ -121,6 +125,7 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
                 Mapping::new().copy(rewriter, tile.access);
             },
         );
+        mark(choice);
         tile.access.erase();
         choice
     }
@@ -133,9 +138,16 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
             slices: self.slices,
             parameters: &self.parameters,
             reading: self.reading,
+            runs: self.runs,
             rewriter,
         }
     }
+}
+
+/// Marks a conditional as a choice between versions.
+fn mark(choice: If<'_, '_>) {
+    let branch = choice.operation();
+    branch.set_discardable_attr(VERSIONS, attr::unit(branch.ctx()));
 }
 
 /// Drops carried pointers through which the loop no longer loads.
@@ -176,6 +188,7 @@ struct Writer<'r, 'c, 'a> {
     slices: Option<Division>,
     parameters: &'r [Option<Value<'c, 'a>>],
     reading: &'r Reading<'c, 'a>,
+    runs: bool,
     rewriter: &'r mut Rewriter<'c, 'a>,
 }
 
@@ -328,8 +341,19 @@ impl<'c: 'a, 'a> Writer<'_, 'c, 'a> {
         copy
     }
 
-    /// The lower bound, the upper bound and the step of the loop with copies.
+    /// The lower bound, the upper bound and the step of the loop with copies. If it has an iteration, its bounds show it.
     fn bounds(&mut self) -> [Value<'c, 'a>; 3] {
+        let [lower, upper, step] = self.bounds_of_slices();
+        if !self.runs {
+            return [lower, upper, step];
+        }
+        let mut arithmetic = self.arithmetic();
+        let one = arithmetic.constant(lower.r#type(), 1);
+        let above = arithmetic.add(lower, one);
+        [lower, arithmetic.larger(upper, above), step]
+    }
+
+    fn bounds_of_slices(&mut self) -> [Value<'c, 'a>; 3] {
         let (lower, upper, step) = (self.of.lower(), self.of.upper(), self.of.step());
         let Some(Division { number, step: own }) = self.slices else {
             return [lower, upper, step];

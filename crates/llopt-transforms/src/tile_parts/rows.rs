@@ -11,7 +11,8 @@
 //!
 //! With `n - start` rows inside, the mask is false for all elements from there on, if `start + 64` does not wrap. So the
 //! program decides between two versions, and the launch, which knows `n`, which kernel has the first of them. The
-//! other version is as the program was, but not pipelined.
+//! other version is as the program was, but not pipelined. Where a loop over programs is around the product, its body is the
+//! program, and [`crate::unswitch`] decides before the loop.
 
 use std::collections::HashSet;
 
@@ -27,6 +28,7 @@ use melior::ir::{BlockRef, OperationRef, Type, Value, ValueLike};
 
 use super::dimension::{Dimension, extent};
 use super::product_of;
+use crate::choice::VERSIONS;
 use crate::loops::builder::Arithmetic;
 use crate::loops::clone::Mapping;
 use crate::loops::unroll::{RARE, STAGES};
@@ -52,9 +54,11 @@ pub(super) struct Bound<'c, 'a> {
 /// # Errors
 /// Why all are computed.
 pub(super) fn narrow<'c: 'a, 'a>(function: OperationRef<'c, 'a>, rows: i64) -> Result<(), String> {
-    let body = function.region_ref(0).and_then(RegionExt::single_block);
-    let body = body.ok_or("the function has branches")?;
     let product = product_of(function).ok_or("it has no product")?;
+    let outer = programs_around(product);
+    let around = outer.map_or(function, For::operation);
+    let body = around.region_ref(0).and_then(RegionExt::single_block);
+    let body = body.ok_or("the function has branches")?;
     let dimension = rows_of(product)?;
     if dimension.extent <= rows {
         return Err("its tiles have no more rows".to_owned());
@@ -64,7 +68,8 @@ pub(super) fn narrow<'c: 'a, 'a>(function: OperationRef<'c, 'a>, rows: i64) -> R
     let is_early = |scalar: Scalar<'c, 'a>| match scalar {
         Scalar::Number(_) => true,
         Scalar::Value(value) => {
-            value.parent_block() == Some(body) && !dependent.contains(&key(value))
+            let is_before = outer.is_some_and(|of| of.is_outside(value));
+            is_before || value.parent_block() == Some(body) && !dependent.contains(&key(value))
         }
     };
     if !bounds
@@ -76,6 +81,12 @@ pub(super) fn narrow<'c: 'a, 'a>(function: OperationRef<'c, 'a>, rows: i64) -> R
     let (context, location) = (function.ctx(), product.loc());
     let mut rewriter = Rewriter::new(context);
     let end = body.operations().last().ok_or("it has no end")?;
+    if end
+        .operand_values()
+        .any(|value| dependent.contains(&key(value)))
+    {
+        return Err("the program after it goes on with tensors".to_owned());
+    }
     rewriter.set_before(end);
     let all_seen = few_are_inside(&mut rewriter, product, &bounds, dimension.extent, rows);
     let mut copies = Vec::new();
@@ -93,9 +104,10 @@ pub(super) fn narrow<'c: 'a, 'a>(function: OperationRef<'c, 'a>, rows: i64) -> R
         },
         |_| {},
     );
-    choice
-        .operation()
-        .set_discardable_attr(RARE, attr::unit(context));
+    for mark in [RARE, VERSIONS] {
+        let choice = choice.operation();
+        choice.set_discardable_attr(mark, attr::unit(context));
+    }
     let otherwise = choice.blocks()[1].and_then(|block| block.operations().last());
     let otherwise = otherwise.ok_or("it has no other block")?;
     for operation in &moved {
@@ -113,6 +125,12 @@ pub(super) fn narrow<'c: 'a, 'a>(function: OperationRef<'c, 'a>, rows: i64) -> R
     let copied = products.next().ok_or("it has no product")?;
     rows_of(copied)?.resize(&mut rewriter, rows, None);
     Ok(())
+}
+
+/// The loop directly around the loop of a product: programs that the author lets a block compute one after another.
+fn programs_around<'c: 'a, 'a>(product: OperationRef<'c, 'a>) -> Option<For<'c, 'a>> {
+    let of = For::of(product.parent_op()?)?;
+    For::of(of.operation().parent_op()?)
 }
 
 /// How many rows the matrix of a kernel's product has, if only these are stored and the number follows from the kernel's

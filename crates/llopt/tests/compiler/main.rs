@@ -23,6 +23,7 @@ mod order;
 mod ping_pong;
 mod prefetched_factors;
 mod products_in_branches;
+mod programs_in_loops;
 mod removals;
 mod reuse;
 mod scaled_products;

@@ -171,7 +171,7 @@ fn work(edge: Edge, form: Form) -> String {
 
 /// The same kernel in tiles of 128 by 256, 64 terms in each step, which leave no room for a second block, and whose
 /// stores can be copies.
-fn large(kernel: &str) -> String {
+pub fn large(kernel: &str) -> String {
     in_tiles(
         kernel,
         [("64", "128"), ("32", "256"), ("16", "64"), ("15", "63")],
@@ -407,7 +407,7 @@ fn agrees(edge: Edge, form: Form) -> Result<()> {
 }
 
 /// Divisible by eight, as strides of copies are.
-fn large_sizes(numbers: &mut Numbers, form: Form) -> Sizes {
+pub fn large_sizes(numbers: &mut Numbers, form: Form) -> Sizes {
     let of = numbers.sizes(form);
     let (m, n, k) = (
         of.m * 3,

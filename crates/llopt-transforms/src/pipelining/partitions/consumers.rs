@@ -11,6 +11,7 @@ use super::super::running::{complete_behind, keep_running};
 use super::{ASKS, Channels, Division, Rings, buffer_of, later, next, readers, slot};
 use crate::loops::builder::Arithmetic;
 use crate::loops::carried;
+use crate::loops::motion::sink_behind;
 use crate::loops::view::For;
 
 /// Carries the number of a slot and its phase through all loops, which are created anew; returns the innermost.
@@ -179,6 +180,10 @@ pub(super) fn consume<'c: 'a, 'a>(
         }
     }
     read_around(rewriter, division, around, warps, of, behind)?;
+    if behind.is_some() {
+        // Where a tile is stored is computed while its last product runs.
+        sink_behind(of);
+    }
     Some(of)
 }
 
