@@ -3,8 +3,16 @@
 //! An execution asks for the truth of a condition that nothing determines, and for the value of an unknown sum that
 //! bounds a loop. Executions are repeated from the start, with the choices of the last one up to the last that has an
 //! alternative left.
+//!
+//! # How many iterations are enough
+//!
+//! A loop is first executed without an end. Its state recurs, or that of a loop inside or beside it does, and what comes
+//! after was seen before. An execution in which the loop ends is another one only if it ends earlier: after no more
+//! iterations than the loop had begun by then, or after so many that a comparison that looks ahead noticed the end. These numbers belong
+//! to the bound of a loop: loops with the same bound end together, but one inside another one has a bound of its own. Where a
+//! loop has three different iterations and one inside has ten, it is enough to take each number up to three with each up to ten.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::number::Parts;
 
@@ -15,12 +23,35 @@ pub(super) const FAR: i64 = 1 << 20;
 /// Iterations that may be left at least for a loop to count as endless.
 pub(super) const MANY: i64 = 1 << 18;
 
+/// What the iterations of a loop depend on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Bound {
+    /// An unknown sum, counted from the first iteration of the outer loops that it belongs to.
+    Sum(Parts),
+    /// A condition of which nothing is known. No value depends on the number of iterations of this loop.
+    Loop(usize),
+}
+
+/// Numbers of iterations, by bounds.
+pub(super) type Iterations = BTreeMap<Bound, i64>;
+
+/// The values of a bound.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Values {
+    /// The step of the loops; negative for a sum that counts downwards.
+    pub(super) unit: i64,
+    /// How many units below zero it still may have iterations, in a loop that has as many more.
+    pub(super) below: i64,
+}
+
 #[derive(Clone, Debug)]
 enum Kind {
     Condition,
-    /// A bound of loops; alternatives after the endless one are -1, 0, … `limit`, in units.
+    /// A bound of loops; alternatives after the endless one are `-1 - below`, … `limit`, in units.
     Bound {
+        bound: Bound,
         unit: i64,
+        below: i64,
         limit: i64,
     },
 }
@@ -36,13 +67,13 @@ struct Choice {
 pub(super) struct Choices {
     path: Vec<Choice>,
     next: usize,
-    /// The unknown sums that bound loops, with the steps of the loops; negative ones for sums that count downwards.
-    pub(super) bounds: HashMap<Parts, i64>,
+    /// The unknown sums that bound loops.
+    pub(super) bounds: HashMap<Parts, Values>,
     /// The steps of all these.
     units: BTreeSet<i64>,
-    /// Iterations up to which each loop is executed with every number of them, and up to which that is necessary.
-    pub(super) least: i64,
-    pub(super) required: i64,
+    /// Iterations up to which loops are executed with every number of them, and up to which that is necessary.
+    pub(super) least: Iterations,
+    pub(super) required: Iterations,
 }
 
 impl Choices {
@@ -70,23 +101,47 @@ impl Choices {
         self.choose(Kind::Condition).taken == 0
     }
 
-    /// The value of an unknown sum that bounds loops with this step.
-    pub(super) fn bound(&mut self, unit: i64) -> i64 {
+    /// The value of a bound of loops, as far as it counts upwards.
+    pub(super) fn bound(&mut self, bound: Bound, Values { unit, below }: Values) -> i64 {
+        let unit = unit.abs();
         self.units.insert(unit);
-        let limit = self.least.max(1);
-        let choice = self.choose(Kind::Bound { unit, limit });
+        let limit = self.least.get(&bound).copied().unwrap_or(1).max(1);
+        let choice = self.choose(Kind::Bound {
+            bound,
+            unit,
+            below,
+            limit,
+        });
         match choice.taken {
             0 => unit << ENDLESS,
-            taken => (taken - 2) * unit,
+            taken => (taken - 2 - below) * unit,
         }
     }
 
-    /// Endless loops must also be executed with all numbers of iterations up to this one.
-    pub(super) fn require(&mut self, iterations: i64) {
-        self.required = self.required.max(iterations);
+    /// Adds a sum that bounds a loop with these values; `false` if that was known.
+    pub(super) fn add_bound(&mut self, parts: Parts, new: Values) -> bool {
+        match self.bounds.get_mut(&parts) {
+            Some(old) if old.below >= new.below => false,
+            Some(old) => {
+                old.below = new.below;
+                true
+            }
+            None => {
+                self.bounds.insert(parts, new);
+                true
+            }
+        }
+    }
+
+    /// Loops with these bounds must also be executed with all numbers of iterations up to these.
+    pub(super) fn require(&mut self, begun: &Iterations) {
+        for (bound, &iterations) in begun {
+            let required = self.required.entry(bound.clone()).or_default();
+            *required = iterations.max(*required);
+        }
         for choice in &mut self.path[..self.next] {
-            if let (Kind::Bound { limit, .. }, 0) = (&mut choice.kind, choice.taken) {
-                *limit = (*limit).max(iterations);
+            if let (Kind::Bound { bound, limit, .. }, 0) = (&mut choice.kind, choice.taken) {
+                *limit = (*limit).max(begun.get(bound).copied().unwrap_or(0));
             }
         }
     }
@@ -95,16 +150,33 @@ impl Choices {
     /// end: they must be executed with it.
     pub(super) fn compared(&mut self, distance: i64) {
         for &unit in &self.units {
-            let before = before_end(unit, distance);
-            self.required = self.required.max(before.unwrap_or(0));
+            let Some(before) = before_end(unit, distance) else {
+                continue;
+            };
+            for parts in self.bounds.keys() {
+                let required = self.required.entry(Bound::Sum(parts.clone())).or_default();
+                *required = before.max(*required);
+            }
         }
         for choice in &mut self.path[..self.next] {
-            if let (Kind::Bound { unit, limit }, 0) = (&mut choice.kind, choice.taken)
+            if let (Kind::Bound { bound, unit, limit, .. }, 0) = (&mut choice.kind, choice.taken)
+                && matches!(bound, Bound::Sum(_))
                 && let Some(before) = before_end(*unit, distance)
             {
                 *limit = (*limit).max(before);
             }
         }
+    }
+
+    /// Takes over what is necessary as what is executed; `false` if that is nothing new.
+    pub(super) fn extend(&mut self) -> bool {
+        let mut is_new = false;
+        for (bound, &required) in &self.required {
+            let least = self.least.entry(bound.clone()).or_insert(1);
+            is_new |= required > *least;
+            *least = required.max(*least);
+        }
+        is_new
     }
 
     /// Takes the next alternative; `false` if there is none.
@@ -113,7 +185,7 @@ impl Choices {
         while let Some(last) = self.path.last_mut() {
             let alternatives = match last.kind {
                 Kind::Condition => 2,
-                Kind::Bound { limit, .. } => limit + 3,
+                Kind::Bound { limit, below, .. } => limit + below + 3,
             };
             last.taken += 1;
             if last.taken < alternatives {

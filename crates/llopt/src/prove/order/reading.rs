@@ -7,7 +7,9 @@ use llopt_dialects::meaning::facts::{Asynchronous, Control, OpFacts, Synchroniza
 use llopt_dialects::meaning::resource::{BULK_SHARED_MEMORY, PRODUCT_SHARED_MEMORY, SHARED_MEMORY};
 use llopt_dialects::tables::module::NUM_WARPS;
 use llopt_dialects::tables::types::MemDesc;
-use llopt_dialects::ttg::effects::{ALLOCATION_OFFSET, ARRIVES_BY_WARP, LANES_HAVE_MET};
+use llopt_dialects::ttg::effects::{
+    ALLOCATION_OFFSET, ARRIVES_BY_WARP, CLUSTER_WAITS_LATER, LANES_HAVE_MET,
+};
 use llopt_dialects::{amdg, scf, tt, ttg, ttng};
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, key};
@@ -421,6 +423,9 @@ impl Builder<'_> {
             return Ok(false);
         };
         let bytes = offset..offset + scratch.bytes;
+        // The op itself waits for all that read, unless another one does later.
+        let ends =
+            scratch.readers == Readers::ClusterReads && op.attr(CLUSTER_WAITS_LATER).is_none();
         let (parts, meets) = match scratch.readers {
             Readers::Warp { parts } => (parts.map(|parts| self.division(parts)), false),
             Readers::Block | Readers::ClusterReads | Readers::ClusterWrites => (None, true),
@@ -431,6 +436,9 @@ impl Builder<'_> {
             meets,
         };
         self.event(op, event);
+        if ends {
+            self.event(op, Event::Barrier);
+        }
         Ok(true)
     }
 
@@ -669,6 +677,10 @@ fn remainder<'c: 'a, 'a>(op: OperationRef<'c, 'a>) -> Option<(Value<'c, 'a>, Val
     is_remainder.then(|| (quotient.lhs(), quotient.rhs()))
 }
 
+fn is_truth(op: OperationRef<'_, '_>) -> bool {
+    op.result_types().all(|of| of.is_integer_of_width(1))
+}
+
 /// The function that an op computes, if the skeleton knows it.
 fn function(op: OperationRef<'_, '_>) -> Option<Function> {
     use llopt_dialects::arith::Op as A;
@@ -680,7 +692,9 @@ fn function(op: OperationRef<'_, '_>) -> Option<Function> {
         A::DivUI(_) => Function::DivU,
         A::RemSI(_) => Function::RemS,
         A::RemUI(_) => Function::RemU,
+        A::AndI(_) if is_truth(op) => Function::Both,
         A::AndI(_) => Function::And,
+        A::OrI(_) if is_truth(op) => Function::Either,
         A::OrI(_) => Function::Or,
         A::XOrI(_) => Function::Xor,
         A::ShLI(_) => Function::ShiftLeft,
