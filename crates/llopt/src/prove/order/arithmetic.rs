@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use llopt_dialects::arith::CmpIPredicate;
 
-use super::choices::{Bound, Choices, FAR, Values};
+use super::choices::{Bound, Choices, FAR};
 use super::number::{Iteration, Number, Parts, Term, Terms, normalised};
 use super::skeleton::Function;
 
@@ -14,9 +14,6 @@ const LARGEST_MODULUS: i64 = 4096;
 
 /// The function of a choice between two numbers that is not decided yet.
 const CHOICE: u32 = 1 << 29 | 15;
-
-/// Iterations at most that a loop has more than an unknown number, of which each smaller number is taken.
-const MOST_KNOWN: i64 = 16;
 
 /// How often a loop goes round.
 pub(super) struct Extent {
@@ -113,9 +110,9 @@ impl Arithmetic {
             Some(&value) => value,
             None => {
                 let (shape, turned) = normalised(&self.terms.shape(&parts));
-                let values = *self.choices.bounds.get(&shape)?;
-                let chosen = self.choices.bound(Bound::Sum(shape), values);
-                let value = chosen * values.unit.signum() * turned;
+                let unit = *self.choices.bounds.get(&shape)?;
+                let chosen = self.choices.bound(Bound::Sum(shape), unit.abs());
+                let value = chosen * unit.signum() * turned;
                 self.facts.bounds.insert(parts, value);
                 value
             }
@@ -183,17 +180,11 @@ impl Arithmetic {
             _ => (self.term(u32::MAX, &[distance, step.clone()]), 1),
         };
         let (parts, sign) = normalised(&self.terms.shape(&distance.parts));
-        // The known part of the distance: iterations that the unknown part has fewer or more than the loop.
-        let more = distance.constant.max(0).div_euclid(step);
-        let fewer = (-distance.constant).max(0).div_euclid(step);
-        let values = Values {
-            unit: sign * step,
-            below: more.min(MOST_KNOWN),
-        };
-        if !parts.is_empty() && self.choices.add_bound(parts.clone(), values) {
+        let Some(value) = self.resolve(&distance) else {
+            self.choices.bounds.insert(parts, sign * step);
             return None;
-        }
-        let value = self.resolve(&distance)?;
+        };
+        let fewer = (-distance.constant).max(0).div_euclid(step);
         let iterations = if value <= 0 {
             0
         } else {
@@ -289,8 +280,7 @@ impl Arithmetic {
 
     /// The iterations of a loop of which nothing is known.
     pub(super) fn any_iterations(&mut self, bound: &Bound) -> i64 {
-        let values = Values { unit: 1, below: 0 };
-        self.choices.bound(bound.clone(), values).max(0)
+        self.choices.bound(bound.clone(), 1).max(0)
     }
 
     /// Remembers how far a comparison is from another result.

@@ -35,23 +35,13 @@ pub(super) enum Bound {
 /// Numbers of iterations, by bounds.
 pub(super) type Iterations = BTreeMap<Bound, i64>;
 
-/// The values of a bound.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Values {
-    /// The step of the loops; negative for a sum that counts downwards.
-    pub(super) unit: i64,
-    /// How many units below zero it still may have iterations, in a loop that has as many more.
-    pub(super) below: i64,
-}
-
 #[derive(Clone, Debug)]
 enum Kind {
     Condition,
-    /// A bound of loops; alternatives after the endless one are `-1 - below`, … `limit`, in units.
+    /// A bound of loops; alternatives after the endless one are -1, 0, … `limit`, in units.
     Bound {
         bound: Bound,
         unit: i64,
-        below: i64,
         limit: i64,
     },
 }
@@ -67,8 +57,8 @@ struct Choice {
 pub(super) struct Choices {
     path: Vec<Choice>,
     next: usize,
-    /// The unknown sums that bound loops.
-    pub(super) bounds: HashMap<Parts, Values>,
+    /// The unknown sums that bound loops, with the steps of the loops; negative ones for sums that count downwards.
+    pub(super) bounds: HashMap<Parts, i64>,
     /// The steps of all these.
     units: BTreeSet<i64>,
     /// Iterations up to which loops are executed with every number of them, and up to which that is necessary.
@@ -101,35 +91,14 @@ impl Choices {
         self.choose(Kind::Condition).taken == 0
     }
 
-    /// The value of a bound of loops, as far as it counts upwards.
-    pub(super) fn bound(&mut self, bound: Bound, Values { unit, below }: Values) -> i64 {
-        let unit = unit.abs();
+    /// The value of a bound of loops with this step.
+    pub(super) fn bound(&mut self, bound: Bound, unit: i64) -> i64 {
         self.units.insert(unit);
         let limit = self.least.get(&bound).copied().unwrap_or(1).max(1);
-        let choice = self.choose(Kind::Bound {
-            bound,
-            unit,
-            below,
-            limit,
-        });
+        let choice = self.choose(Kind::Bound { bound, unit, limit });
         match choice.taken {
             0 => unit << ENDLESS,
-            taken => (taken - 2 - below) * unit,
-        }
-    }
-
-    /// Adds a sum that bounds a loop with these values; `false` if that was known.
-    pub(super) fn add_bound(&mut self, parts: Parts, new: Values) -> bool {
-        match self.bounds.get_mut(&parts) {
-            Some(old) if old.below >= new.below => false,
-            Some(old) => {
-                old.below = new.below;
-                true
-            }
-            None => {
-                self.bounds.insert(parts, new);
-                true
-            }
+            taken => (taken - 2) * unit,
         }
     }
 
@@ -159,7 +128,7 @@ impl Choices {
             }
         }
         for choice in &mut self.path[..self.next] {
-            if let (Kind::Bound { bound, unit, limit, .. }, 0) = (&mut choice.kind, choice.taken)
+            if let (Kind::Bound { bound, unit, limit }, 0) = (&mut choice.kind, choice.taken)
                 && matches!(bound, Bound::Sum(_))
                 && let Some(before) = before_end(*unit, distance)
             {
@@ -185,7 +154,7 @@ impl Choices {
         while let Some(last) = self.path.last_mut() {
             let alternatives = match last.kind {
                 Kind::Condition => 2,
-                Kind::Bound { limit, below, .. } => limit + below + 3,
+                Kind::Bound { limit, .. } => limit + 3,
             };
             last.taken += 1;
             if last.taken < alternatives {

@@ -34,6 +34,7 @@ impl Skeleton {
             slots: HashMap::new(),
             functions: HashMap::new(),
             divisions: Vec::new(),
+            arrived: None,
             plans,
         };
         let body = function.region_ref(0).ok_or("it has no body")?;
@@ -75,6 +76,8 @@ struct Builder<'p> {
     slots: HashMap<usize, Slot>,
     functions: HashMap<String, u32>,
     divisions: Vec<WarpParts>,
+    /// Where all threads have arrived at a barrier of the cluster for which nothing has waited yet.
+    arrived: Option<usize>,
     plans: &'p Plans,
 }
 
@@ -378,6 +381,16 @@ impl Builder<'_> {
         if self.is_scratch(op)? {
             return Ok(());
         }
+        if ttng::ClusterWaitOp::of(op).is_some() {
+            // It orders what came before the arrival.
+            let is_event = |of: &Instruction| matches!(of, Instruction::Event { .. });
+            let since = self.arrived.take();
+            let since = since.and_then(|at| self.skeleton.code.get(at..));
+            if since.is_some_and(|since| !since.iter().any(is_event)) {
+                self.event(op, Event::Barrier);
+            }
+            return Ok(());
+        }
         let facts = OpFacts::of(op);
         match facts.synchronization {
             Synchronization::Block => self.event(op, Event::Barrier),
@@ -423,9 +436,9 @@ impl Builder<'_> {
             return Ok(false);
         };
         let bytes = offset..offset + scratch.bytes;
-        // The op itself waits for all that read, unless another one does later.
-        let ends =
-            scratch.readers == Readers::ClusterReads && op.attr(CLUSTER_WAITS_LATER).is_none();
+        // All threads arrive after they have read, and the op itself waits for them, unless another one does later.
+        let arrives = scratch.readers == Readers::ClusterReads;
+        let waits = arrives && op.attr(CLUSTER_WAITS_LATER).is_none();
         let (parts, meets) = match scratch.readers {
             Readers::Warp { parts } => (parts.map(|parts| self.division(parts)), false),
             Readers::Block | Readers::ClusterReads | Readers::ClusterWrites => (None, true),
@@ -436,8 +449,10 @@ impl Builder<'_> {
             meets,
         };
         self.event(op, event);
-        if ends {
+        if waits {
             self.event(op, Event::Barrier);
+        } else if arrives {
+            self.arrived = Some(self.here());
         }
         Ok(true)
     }
