@@ -110,13 +110,8 @@ class Reason:
 
 REASONS = (
     Reason(
-        "a fence|a (commit of|wait for) bulk copies", r"fence\.proxy\.tensormap", "cuda:90",
-        "the machine has no proxy for descriptors: a gap of the sanitizer",
-    ),
-    Reason(
-        "a barrier", r"barrier\.cta\.sync", "cuda:90",
-        "the threads wait for the one that acquires a descriptor; the machine has no proxy for descriptors",
-        r"fence\.proxy\.tensormap",
+        "a (commit of|wait for) bulk copies", r"fence\.proxy\.tensormap", "cuda:90",
+        "an empty group after the acquire of a descriptor: ptxas moves no copy over the wait for it",
     ),
     Reason(
         "a fence of products", "wgmma", "cuda:90",

@@ -360,8 +360,7 @@ $L__BB0_1:                              // =>This Inner Loop Header
 
     #[test]
     fn descriptors_are_the_kernels_own_if_it_makes_any() {
-        let copy =
-            "\tcp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r5], [%rd3, {%r1, %r2}], [%r6];\n";
+        let copy = "\tcp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r5], [%rd3, {%r1, %r2}], [%r6];\n";
         let from_host = TEXT.replace("\twgmma.wait_group", &format!("{copy}\twgmma.wait_group"));
         assert_eq!(of_text(&from_host)[0].own_descriptors, 0);
         let made = "\ttensormap.replace.tile.rank.shared::cta.b1024.b32 [%r5], 1;\n$L__BB0_1:";

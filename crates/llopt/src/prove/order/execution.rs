@@ -312,7 +312,9 @@ impl Execution<'_, '_> {
         let limit = self.all.limit;
         if self.all.instructions > limit {
             let states = self.all.heads.as_ref().map(|heads| heads.seen.len());
-            let states = states.map_or(String::new(), |states| format!(" in {states} states of loops"));
+            let states = states.map_or(String::new(), |states| {
+                format!(" in {states} states of loops")
+            });
             let reason =
                 format!("more than {limit} instructions of executions{states} are necessary");
             return Err(Stop::Exhausted(reason));

@@ -209,7 +209,8 @@ impl Access {
     /// Whether every access of so many agents comes after it in every respect. All that matters of it then is that its
     /// bytes were written.
     fn is_settled(&self, agents: usize) -> bool {
-        let is_known = |spread: &Spread| spread.known[..agents].iter().all(|one| *one == Known::All);
+        let is_known =
+            |spread: &Spread| spread.known[..agents].iter().all(|one| *one == Known::All);
         let is_visible = self.fenced || !self.kind.is_by_threads();
         let has_arrived = self.kind != Kind::Read || is_known(&self.performed);
         let has_arrived = has_arrived && (self.kind != Kind::Wait || self.seen);
