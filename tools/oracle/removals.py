@@ -62,6 +62,20 @@ RUNS = (
     ("06 forward 128x128x128 w8 s2 causal", ("cuda:90",), ("--persistent", "on"), 4),
     ("06 backward 128x32x64 w4 s5 queries", ("cuda:80", "cuda:90", "hip:gfx942"), (), 1),
     ("06 backward 128x32x64 w4 s5 keys", ("cuda:90",), (), 1),
+    # Copies that fill a buffer as soon as it is free, and products of single warps.
+    ("product f16 NT 16x128x64 w4 s4", ("cuda:90",), ("--tensor-copies", "kernel"), 1),
+    # Parts of tiles, and tiles of which only some rows are computed.
+    ("product f16 NT 64x128x64 w4 s4", ("cuda:90", "hip:gfx942"), ("--tile-parts", 2), 1),
+    ("product f16 NT 64x128x64 w4 s4", ("cuda:90",), ("--tile-parts", 2, "--tensor-copies", "kernel"), 1),
+    ("product f16 NT 64x128x64 w4 s4", ("cuda:90", "hip:gfx950"), ("--tile-rows", 16), 1),
+    # A single row of tiles, whose weights are prefetched.
+    ("few rows bf16 NT 16x32x256 w4 s5", ("cuda:90", "hip:gfx942"), ("--single-row",), 1),
+    ("few rows bf16 by int8 NT 16x64x256 w4 s5", ("cuda:90", "hip:gfx950"), ("--single-row",), 1),
+    ("few rows bf16 NT 16x64x128 w4 s5", ("cuda:90",), ("--single-row", "--dependent-launch"), 1),
+    # Halves of a block that take turns.
+    ("product f16 NT 128x128x64 w4 s3", ("hip:gfx942",), ("--block-pingpong", "on"), 1),
+    # Partitions that are started for each program.
+    ("09 maps NT 128x128x64 w4 s4 specialized", ("cuda:90",), ("--persistent", "on"), 2),
 )
 # So many that each ring of buffers is used several times.
 ITERATIONS = 12
@@ -96,13 +110,8 @@ class Reason:
 
 REASONS = (
     Reason(
-        "a fence|a (commit of|wait for) bulk copies", r"fence\.proxy\.tensormap", "cuda:90",
-        "the machine has no proxy for descriptors: a gap of the sanitizer",
-    ),
-    Reason(
-        "a barrier", r"barrier\.cta\.sync", "cuda:90",
-        "the threads wait for the one that acquires a descriptor; the machine has no proxy for descriptors",
-        r"fence\.proxy\.tensormap",
+        "a (commit of|wait for) bulk copies", r"fence\.proxy\.tensormap", "cuda:90",
+        "an empty group after the acquire of a descriptor: ptxas moves no copy over the wait for it",
     ),
     Reason(
         "a fence of products", "wgmma", "cuda:90",

@@ -1,14 +1,14 @@
 //! The tile of a kernel's product, and what it becomes in a launch with few rows.
 //!
-//! Where one row of tiles covers the matrix, each element of the other factor is read once, and the time is that of
-//! memory if multiprocessors ask for enough of it:
+//! Where one row of tiles covers the matrix, each element of the other factor is read once. Blocks that only read fall
+//! short of memory, the fewer of them the more, and none gets more than its multiprocessor takes from the shared cache:
 //!
 //! ```text
-//! max(n * I, P * n * B / min(memory, blocks * M)) + R
+//! max(n * I, P * n * B * max(1 / memory + 1 / (blocks * M), 1 / (blocks * C))) + R
 //! ```
 //!
 //! cycles for `P` programs of `n` iterations, where `I` are the cycles of an iteration, `B` the bytes of the second factor in
-//! it, `M` the bytes that one multiprocessor gets from memory in a cycle, and `R` what a sum over blocks takes. Fewer rows and
+//! it, `M` and `C` the target's figures for one multiprocessor, and `R` what a sum over blocks takes. Fewer rows and
 //! columns of a tile make an iteration shorter in proportion to its bytes, which is what takes its time where rows are
 //! few.
 
@@ -20,9 +20,6 @@ use crate::kept_accounts;
 
 /// The attribute of the module that contains it.
 const ATTRIBUTE: &str = "llopt.product_tile";
-/// Bytes that one multiprocessor gets from memory in a cycle while many others read: an H100 with deep rings reads 128 MiB of
-/// weights in 45.5 to 47 microseconds by 128 blocks, in up to 5 % more by 64, and in 50 to 54 by 32.
-const OF_MULTIPROCESSOR: f64 = 26.0;
 
 /// The tile of a kernel's product of two matrices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +65,8 @@ pub(crate) struct SingleRow {
     pub(crate) interval: u64,
     /// Its memory.
     pub(crate) memory: Memory,
+    /// Bytes of a cycle that each multiprocessor takes at most, and by which it falls short of memory.
+    pub(crate) streamed_bytes: [u32; 2],
 }
 
 impl ProductTile {
@@ -118,11 +117,11 @@ impl ProductTile {
         let iterations = of.iterations.div_ceil(sharing.into());
         let computed = iterations.saturating_mul(self.interval(of.interval, rows, parts));
         let blocks = of.programs * u64::from(parts) * u64::from(sharing);
-        let rate = of
-            .memory
-            .bytes_per_cycle
-            .min(blocks as f64 * OF_MULTIPROCESSOR);
-        computed.max((self.streamed(of) as f64 / rate) as u64)
+        let [taken, short] = of
+            .streamed_bytes
+            .map(|each| (blocks as f64 * f64::from(each)).recip());
+        let of_byte = taken.max(of.memory.bytes_per_cycle.recip() + short);
+        computed.max((self.streamed(of) as f64 * of_byte) as u64)
     }
 }
 
@@ -172,6 +171,7 @@ mod tests {
                 bytes_per_cycle: 1692.0,
                 cache: 50 << 20,
             },
+            streamed_bytes: [64, 280],
         }
     }
 

@@ -52,6 +52,10 @@ pub struct SplitProposal {
     pub is_divided: bool,
     /// Cycles of a wavefront of the own shared memory, and of that of another block.
     pub wavefronts: [f32; 2],
+    /// Bytes of a cycle that each multiprocessor takes from the shared cache at most, and by which it falls short of memory
+    /// where it only reads.
+    #[serde(default = "unlimited")]
+    pub streamed_bytes: [u32; 2],
     /// Whether blocks can share the iterations; otherwise the figures of their sums mean nothing.
     #[serde(default = "always")]
     pub is_shared: bool,
@@ -62,6 +66,10 @@ pub struct SplitProposal {
 
 fn always() -> bool {
     true
+}
+
+fn unlimited() -> [u32; 2] {
+    [u32::MAX; 2]
 }
 
 /// The form of a kernel for a launch.
@@ -135,6 +143,7 @@ fn proposal(
         sum_bytes: shared.as_ref().map_or(0, |of| of.sum_bytes),
         is_divided: shared.as_ref().is_some_and(|of| of.divided.is_some()),
         wavefronts: wavefronts(target),
+        streamed_bytes: streamed_bytes(target),
         is_shared: shared.is_some(),
         tile: tile.map(|of| of.tile.in_slices(slices.into())),
     })
@@ -143,6 +152,11 @@ fn proposal(
 fn wavefronts(target: Target) -> [f32; 2] {
     let costs = target.movement_costs();
     [costs.wavefront, costs.remote_wavefront]
+}
+
+fn streamed_bytes(target: Target) -> [u32; 2] {
+    let costs = target.global_costs();
+    [costs.shared_cache_bytes, costs.streamed_bytes]
 }
 
 impl SplitProposal {
@@ -221,6 +235,7 @@ impl SplitProposal {
             iterations,
             interval: self.interval,
             memory,
+            streamed_bytes: self.streamed_bytes,
         };
         if !tile.streams(launch) {
             return plain;
@@ -317,6 +332,7 @@ mod tests {
             sum_bytes: rows * columns * 4,
             is_divided: true,
             wavefronts: wavefronts(Target::parse("cuda:90").unwrap()),
+            streamed_bytes: streamed_bytes(Target::parse("cuda:90").unwrap()),
             is_shared: true,
             tile: None,
         }

@@ -18,6 +18,7 @@ use crate::machine::grid::Grid;
 use crate::machine::report::FindingKind;
 use crate::machine::warp::{Activation, Path, Row, State, Warp};
 use crate::memory::bulk_groups::BulkGroups;
+use crate::memory::descriptors::Descriptors;
 use crate::memory::footprint::Watch;
 use crate::memory::global::GlobalMemory;
 use crate::memory::knowledge::Knowledge;
@@ -127,6 +128,8 @@ pub(crate) struct Block<'a, const W: usize> {
     shared_stride: u64,
     pub(crate) transaction_barriers: HashMap<u64, TransactionBarrier>,
     pub(crate) polls: Polls,
+    /// The descriptor objects that the kernel has written.
+    pub(crate) descriptors: Descriptors,
     pub(crate) output: Vec<String>,
     /// Registers that warps have released, one number for each block of the cluster.
     pub(crate) free_registers: Vec<i64>,
@@ -207,6 +210,7 @@ impl<'a, const W: usize> Block<'a, W> {
             shared_stride,
             transaction_barriers: HashMap::new(),
             polls: Polls::default(),
+            descriptors: Descriptors::default(),
             output: Vec::new(),
             drafts: HashMap::new(),
             executed: 0,

@@ -540,6 +540,10 @@ pub(crate) enum Async {
     BulkWait(u32),
     /// `fence.proxy.async`.
     ProxyFence,
+    /// A descriptor object at this address was written, by `tensormap.cp_fenceproxy`, which releases it.
+    DescriptorRelease(Slot),
+    /// `fence.proxy.tensormap` with `acquire`, of the object at this address.
+    DescriptorAcquire(Slot),
     /// `wgmma.fence`.
     ProductFence,
     /// A product of a warp group begins; it reads these registers, and is part of this piece of assembly.

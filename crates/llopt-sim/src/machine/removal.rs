@@ -136,6 +136,7 @@ fn synchronizing(op: &Op) -> Option<(&'static str, SiteId, bool)> {
             Async::BulkCommit => ("a commit of bulk copies", *site),
             Async::BulkWait(_) => return Some(("a wait for bulk copies", *site, true)),
             Async::ProxyFence => ("a proxy fence", *site),
+            Async::DescriptorAcquire(_) => ("a fence of a descriptor", *site),
             Async::ProductFence => ("a fence of products", *site),
             Async::ProductCommit => ("a commit of products", *site),
             Async::ProductWait(_) => return Some(("a wait for products", *site, true)),
@@ -143,6 +144,7 @@ fn synchronizing(op: &Op) -> Option<(&'static str, SiteId, bool)> {
             | Async::StoreLater { .. }
             | Async::BarrierInvalidate { .. }
             | Async::Bulk(_)
+            | Async::DescriptorRelease(_)
             | Async::ProductBegin { .. }
             | Async::FetchOperand(_) => return None,
         },

@@ -112,7 +112,7 @@ pub enum FindingKind {
     DivergentCollective,
     /// A read or overwrite of bytes whose asynchronous copy has not been waited for.
     UnwaitedCopy,
-    /// An access of the copy engine to data that a thread wrote, without a proxy fence between them.
+    /// An access of the copy engine to data, or by a descriptor, that a thread wrote, without a proxy fence between them.
     MissingProxyFence,
     /// A warp-group product without a `wgmma.fence` before it.
     MissingProductFence,

@@ -343,7 +343,9 @@ impl<const W: usize> Block<'_, W> {
                     descriptor,
                     coordinates,
                 } => {
-                    let map = TensorMap::read(self.global, get(*descriptor)).map_err(stop)?;
+                    let object = get(*descriptor);
+                    let map = TensorMap::read(self.global, object).map_err(stop)?;
+                    self.check_descriptor(warp.index, lane, object, copy.site);
                     if map.box_dim.len() != coordinates.len() {
                         return Err(stop(format!(
                             "the descriptor has rank {}, the copy {}",
@@ -402,6 +404,21 @@ impl<const W: usize> Block<'_, W> {
             }
         }
         Ok(())
+    }
+
+    /// Reports a copy that may read an object as it was before.
+    fn check_descriptor(&mut self, warp: usize, lane: usize, object: u64, site: SiteId) {
+        if self.grid.sanitize && !self.descriptors.is_visible(object, warp, &self.clocks) {
+            self.findings.add(
+                self.program,
+                FindingKind::MissingProxyFence,
+                warp,
+                lane,
+                Some(object),
+                site,
+                "a copy reads a descriptor that the kernel has written, and nothing before it has acquired that",
+            );
+        }
     }
 
     fn misaligned_copy(&mut self, warp: usize, lane: usize, shared: u64, site: SiteId) {

@@ -284,6 +284,20 @@ impl<const W: usize> Block<'_, W> {
                 self.clocks.learn(warp.index, &done);
             }
             Async::ProxyFence => self.clocks.fence(warp.index),
+            Async::DescriptorRelease(address) => {
+                let rows = get(warp, address);
+                for lane in lanes(mask) {
+                    let by = (warp.index, lane);
+                    self.descriptors.release(rows[lane], by, &self.clocks);
+                }
+            }
+            Async::DescriptorAcquire(address) => {
+                let rows = get(warp, address);
+                for lane in lanes(mask) {
+                    let by = (warp.index, lane);
+                    self.descriptors.acquire(rows[lane], by, &self.clocks);
+                }
+            }
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ define ptx_kernel void @kernel(ptr byval([128 x i8]) align 64 "nvvm.grid_constan
 }}
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
+declare void @llvm.nvvm.bar.warp.sync(i32)
 declare void @llvm.nvvm.cp.async.bulk.commit.group()
 declare void @llvm.nvvm.cp.async.bulk.wait.group.read(i32)
 "#
@@ -42,6 +43,17 @@ const FENCE: &str = r#"call void asm sideeffect "fence.proxy.async.shared::cta;"
 const STORE: &str = r#"call void asm sideeffect "@$0 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [$2, {$3, $4}], [$1];", "b,r,l,r,r"(i1 %first, ptr addrspace(3) @s, ptr %d, i32 X, i32 Y)"#;
 const COMMIT: &str = "call void @llvm.nvvm.cp.async.bulk.commit.group()";
 const STORED: &str = "call void @llvm.nvvm.cp.async.bulk.wait.group.read(i32 0)";
+
+/// The warp makes a copy of the object in the block's part of global memory.
+const MAKE: &str = r#"%word = shl i32 %i, 2
+  %mine = getelementptr i8, ptr %d, i32 %word
+  %object = load i32, ptr %mine
+  %there = getelementptr i8, ptr addrspace(3) @s, i32 3072
+  %here = getelementptr i8, ptr addrspace(3) %there, i32 %word
+  store i32 %object, ptr addrspace(3) %here
+  call void @llvm.nvvm.bar.warp.sync(i32 -1)
+  call void asm sideeffect "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], [$1], 128;", "l,r"(ptr addrspace(1) %o, ptr addrspace(3) %there)"#;
+const ACQUIRE: &str = r#"call void asm sideeffect "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l"(ptr addrspace(1) %o)"#;
 
 /// A tensor of 10 rows of 48 singles in boxes of 8 x 16, its elements numbered.
 fn tensor(swizzle_mode: u32) -> TensorArgument {
@@ -178,6 +190,21 @@ fn a_copy_may_overtake_a_read() {
         let steps = [&before, between, &[EXPECT, &other, &again]].concat();
         let (_, block, report) = run(&steps, (0, 0), tensor(0));
         assert_eq!(kinds(&report), found, "{between:?}: {:?}", report.findings);
+        assert_eq!(block[1], 1.0);
+    }
+}
+
+#[test]
+fn a_descriptor_of_the_kernel_is_acquired_after_it_was_written() {
+    let load = LOAD.replace("ptr %d", "ptr addrspace(1) %o");
+    for (made, found) in [
+        (&[MAKE, ACQUIRE][..], &[][..]),
+        (&[MAKE], &[FindingKind::MissingProxyFence]),
+        (&[ACQUIRE, MAKE], &[FindingKind::MissingProxyFence]),
+    ] {
+        let steps = [made, &[INIT, BARRIER, EXPECT, &load, WAIT, OUT]].concat();
+        let (_, block, report) = run(&steps, (0, 0), tensor(0));
+        assert_eq!(kinds(&report), found, "{made:?}: {:?}", report.findings);
         assert_eq!(block[1], 1.0);
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct EmittedLoop {
     pub(super) fences: u32,
     /// Asynchronous copies by threads.
     pub(super) copies: u32,
+    /// Copies of tiles whose descriptors the kernel makes itself.
+    pub(super) own_descriptors: u32,
     /// Loads of global memory into registers.
     pub(super) loads: u32,
     /// Loads of shared memory.
@@ -66,10 +68,33 @@ pub(super) fn of_text(text: &str) -> Vec<EmittedLoop> {
         !others.any(|other| other.0 >= own.0 && other.1 <= own.1)
     };
     let innermost = loops.iter().filter(|own| is_innermost(own));
+    let makes_descriptors = statements
+        .iter()
+        .any(|statement| statement.opcode.starts_with("tensormap.replace"));
+    let tile_copies = |of: &[Statement]| {
+        let copies = of
+            .iter()
+            .filter(|one| one.opcode.starts_with(TILE_COPY) && one.opcode.contains("mbarrier"));
+        copies.count() as u32
+    };
     innermost
-        .map(|(begin, end)| EmittedLoop::of(&statements[*begin..=*end]))
+        .map(|(begin, end)| {
+            let body = &statements[*begin..=*end];
+            let mut found = EmittedLoop::of(body);
+            if makes_descriptors {
+                found.own_descriptors = match tile_copies(body) {
+                    // Other warps may copy, in a loop of their own.
+                    0 if found.copies == 0 => tile_copies(&statements),
+                    copies => copies,
+                };
+            }
+            found
+        })
         .collect()
 }
+
+/// Copies of tiles; those into shared memory arrive at an `mbarrier`.
+const TILE_COPY: &str = "cp.async.bulk.tensor";
 
 /// An instruction.
 struct Statement {
@@ -331,6 +356,16 @@ $L__BB0_1:                              // =>This Inner Loop Header
         // Around the loop three sums, the descriptors of two factors, an address of two registers, two operands of a
         // copy, and a float; and within it a result.
         assert_eq!(found.live, 3 + 4 + 2 + 2 + 1 + 1);
+    }
+
+    #[test]
+    fn descriptors_are_the_kernels_own_if_it_makes_any() {
+        let copy = "\tcp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r5], [%rd3, {%r1, %r2}], [%r6];\n";
+        let from_host = TEXT.replace("\twgmma.wait_group", &format!("{copy}\twgmma.wait_group"));
+        assert_eq!(of_text(&from_host)[0].own_descriptors, 0);
+        let made = "\ttensormap.replace.tile.rank.shared::cta.b1024.b32 [%r5], 1;\n$L__BB0_1:";
+        let own = from_host.replace("$L__BB0_1:", made);
+        assert_eq!(of_text(&own)[0].own_descriptors, 1);
     }
 
     #[test]

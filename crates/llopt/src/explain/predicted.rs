@@ -13,8 +13,9 @@
 //! - The *threads*: instructions are issued by four schedulers. Special functions have a pipe of their own.
 //! - *Transfers*: two cycles for each line of global memory of which an iteration requests a part, however little, as
 //!   long as something else paces the loop. Blocks that nothing else paces do not stay in step: what several of them
-//!   request is not found where the first one has just brought it, and a line takes longer. Copies by threads of more
-//!   than two blocks delay one another.
+//!   request is not found where the first one has just brought it, and a line takes longer. So does one that is copied by a
+//!   descriptor that the kernel makes itself: its fields (PTX ISA, `tensormap.replace`) cannot ask for whole lines of the
+//!   shared cache, as a host's can. Copies by threads of more than two blocks delay one another.
 //! - *Filling*: a buffer that has become free is filled after the latency of memory and the time of its own transfer,
 //!   at the rate of the shared cache when all multiprocessors request at once. As many iterations are in flight as
 //!   there are stages less one, times `B`.
@@ -24,8 +25,9 @@
 //!
 //! - Only copies: all overlap, and the largest counts. But products are issued to a queue, and warps go on to copy when
 //!   all but the last few have begun: what the copies of a single block take longer than those is *exposed*.
-//! - They convert what products read, while earlier products run: a single block overlaps both in part, two nearly
-//!   entirely.
+//! - They convert what products read. The warps of a single block issue products, and then convert the factors of the next
+//!   ones, which takes all schedulers, and the products wait for that: one after the other. Nothing but these copies data, so
+//!   memory is hidden entirely if it takes less. Of two blocks one converts while the products of the other run.
 //! - They need what products compute, or execute the products themselves: one after the other, and resident blocks
 //!   do not change that, since their phases coincide. Groups of a *divided* block are synchronised only with the warp
 //!   that copies: each computes by itself, a warp of each scheduler, which issues an instruction every few cycles.
@@ -66,9 +68,11 @@ const WARP_PRODUCT: f64 = 7.0;
 /// Cycles of a request of a line, and of one in a loop that nothing else paces.
 const LINE: f64 = 2.0;
 const UNPACED: f64 = 2.3;
+/// Cycles of a line that is copied by a descriptor of the kernel's own.
+const UNPROMOTED: f64 = 2.5;
 /// Blocks whose copies do not delay one another, and by which part of it transfers become longer with more.
 const UNCROWDED: f64 = 2.0;
-const CROWDED: f64 = 0.22;
+const CROWDED: f64 = 0.24;
 /// Latency of a copy, and how much longer its transfer takes when all multiprocessors request at once.
 const FIRST: f64 = 350.0;
 const BURST: f64 = 2.2;
@@ -78,8 +82,7 @@ const FENCE: f64 = 60.0;
 const THROUGH: f64 = 1500.0;
 /// The same if results are held.
 const HELD: f64 = 1130.0;
-/// Exponents of the norm of conversions and products, of a single block and of several.
-const OF_ONE: f64 = 1.3;
+/// Exponent of the norm of conversions and products, of several blocks.
 const OF_SEVERAL: f64 = 3.0;
 /// Live registers above which some are spilled, and cycles of a warp for each of them.
 const SPILLED_ABOVE: u32 = 330;
@@ -159,7 +162,7 @@ impl Iteration<'_> {
         });
         let shares: Vec<[u32; 2]> = shares.collect();
         let [work, memory] = shares[blocks as usize - 1].map(f64::from);
-        let exponent = self.exponent();
+        let exponent = self.exponent(blocks);
         let cycles = match exponent.map(f64::from) {
             Some(exponent) => norm([work, memory], exponent),
             None => work.max(memory),
@@ -259,11 +262,12 @@ impl Iteration<'_> {
     }
 
     /// How well work and memory overlap.
-    fn exponent(&self) -> Option<u32> {
+    fn exponent(&self, blocks: u32) -> Option<u32> {
         match self.work() {
             // The latency of loads through registers is that of memory.
             _ if self.stores_factors() => None,
             Work::None => None,
+            Work::Converts if blocks == 1 => None,
             Work::Converts => Some(2),
             Work::Waits if self.emitted.warp_products > 0 => Some(2),
             Work::Waits => Some(3),
@@ -277,7 +281,7 @@ impl Iteration<'_> {
         let both = match work {
             Work::None => (matrix + self.exposed(blocks)).max(issue),
             Work::Converts if blocks > 1.0 => norm([matrix, EXPOSED * busy], OF_SEVERAL),
-            Work::Converts => norm([matrix, EXPOSED * busy], OF_ONE),
+            Work::Converts => matrix + busy,
             Work::Waits if self.emitted.warp_products > 0 => matrix + EXPOSED * busy,
             Work::Waits if self.stages.producer.is_some() => {
                 let own = matrix / self.each_warp() + ALONE * f64::from(self.emitted.issued);
@@ -314,6 +318,7 @@ impl Iteration<'_> {
         let lines = f64::from(self.stages.lines);
         let only_copies = self.work() == Work::None && !self.stores_factors();
         let line = match only_copies && LINE * lines > self.worked(blocks) {
+            _ if self.emitted.own_descriptors > 0 => UNPROMOTED,
             true => UNPACED,
             false => LINE,
         };

@@ -34,6 +34,10 @@ pub(super) fn translate(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<
         ["cp", "async", "bulk", to, from, ref rest @ ..] => byte_copy(t, i, to, from, rest)?,
         ["tensormap", "replace", "tile", field, space, "b1024", _] => replace(t, i, field, space)?,
         ["tensormap", "cp_fenceproxy", "global", "shared::cta", ..] => publish(t, i)?,
+        ["fence", "proxy", "tensormap::generic", "acquire", ..] => {
+            let address = t.address_slot(i.operands.first().ok_or_else(|| unknown(i))?)?;
+            push(t, Async::DescriptorAcquire(address));
+        }
         ["fence", "proxy", "async"]
         | ["fence", "proxy", "async", "shared::cta" | "shared::cluster"] => {
             push(t, Async::ProxyFence);
@@ -251,6 +255,7 @@ fn publish(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<()> {
         let base = t.e.map2(row::ADD64, base, offset);
         Ok(Address::Flat { base, offset: 0 })
     };
+    let object = t.address_slot(to)?;
     let (from, to) = (at(t, from)?, at(t, to)?);
     let word = t.e.slot();
     let part = Part {
@@ -260,5 +265,6 @@ fn publish(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<()> {
     };
     t.e.access(false, Space::Shared, from, vec![part], 4, false);
     t.e.access(true, Space::Global, to, vec![part], 4, false);
+    push(t, Async::DescriptorRelease(object));
     Ok(())
 }

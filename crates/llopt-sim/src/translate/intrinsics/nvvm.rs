@@ -307,6 +307,10 @@ fn barriers(e: &mut Emitter<'_>, name: &str, call: &Invocation<'_>) -> Decoded<O
         | "discard.L2" => {
             e.push(Op::Nothing);
         }
+        _ if name.starts_with("fence.proxy.tensormap_generic.acquire") => {
+            let address = call.scalar(0)?;
+            e.asynchronous(Async::DescriptorAcquire(address));
+        }
         _ if name.starts_with("prefetch") || name.starts_with("fence.proxy.tensormap") => {
             e.push(Op::Nothing)
         }

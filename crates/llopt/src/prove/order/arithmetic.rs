@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use llopt_dialects::arith::CmpIPredicate;
 
-use super::choices::{Choices, FAR};
+use super::choices::{Bound, Choices, FAR};
 use super::number::{Iteration, Number, Parts, Term, Terms, normalised};
 use super::skeleton::Function;
 
@@ -14,6 +14,14 @@ const LARGEST_MODULUS: i64 = 4096;
 
 /// The function of a choice between two numbers that is not decided yet.
 const CHOICE: u32 = 1 << 29 | 15;
+
+/// How often a loop goes round.
+pub(super) struct Extent {
+    pub(super) iterations: i64,
+    /// What this depends on, and how many iterations fewer it has than that.
+    pub(super) bound: Bound,
+    pub(super) fewer: i64,
+}
 
 /// What was decided about unknown numbers.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +111,8 @@ impl Arithmetic {
             None => {
                 let (shape, turned) = normalised(&self.terms.shape(&parts));
                 let unit = *self.choices.bounds.get(&shape)?;
-                let value = self.choices.bound(unit.abs()) * unit.signum() * turned;
+                let chosen = self.choices.bound(Bound::Sum(shape), unit.abs());
+                let value = chosen * unit.signum() * turned;
                 self.facts.bounds.insert(parts, value);
                 value
             }
@@ -163,25 +172,28 @@ impl Arithmetic {
         lower: &Number,
         upper: &Number,
         step: &Number,
-    ) -> Option<i64> {
+    ) -> Option<Extent> {
         let distance = upper.plus(lower, -1);
         let (distance, step) = match step.value() {
             Some(step) if step > 0 => (distance, step),
             // Equal bounds with equal steps are equally many iterations.
             _ => (self.term(u32::MAX, &[distance, step.clone()]), 1),
         };
-        let value = match self.resolve(&distance) {
-            Some(value) => value,
-            None => {
-                let (parts, sign) = normalised(&self.terms.shape(&distance.parts));
-                self.choices.bounds.insert(parts, sign * step);
-                return None;
-            }
+        let (parts, sign) = normalised(&self.terms.shape(&distance.parts));
+        let Some(value) = self.resolve(&distance) else {
+            self.choices.bounds.insert(parts, sign * step);
+            return None;
         };
-        Some(if value <= 0 {
+        let fewer = (-distance.constant).max(0).div_euclid(step);
+        let iterations = if value <= 0 {
             0
         } else {
             (value - 1) / step + 1
+        };
+        Some(Extent {
+            iterations,
+            bound: Bound::Sum(parts),
+            fewer,
         })
     }
 
@@ -267,8 +279,8 @@ impl Arithmetic {
     }
 
     /// The iterations of a loop of which nothing is known.
-    pub(super) fn any_iterations(&mut self) -> i64 {
-        self.choices.bound(1).max(0)
+    pub(super) fn any_iterations(&mut self, bound: &Bound) -> i64 {
+        self.choices.bound(bound.clone(), 1).max(0)
     }
 
     /// Remembers how far a comparison is from another result.
@@ -338,9 +350,9 @@ impl Arithmetic {
                 let chosen = if self.holds(condition) { x } else { y };
                 return Ok(chosen.clone().drifting(condition.drifts));
             }
-            (F::And | F::Or, [x, y]) => {
+            (F::And | F::Or | F::Both | F::Either, [x, y]) => {
                 // Conditions: both are decided only if the result depends on both.
-                let absorbing = i64::from(function == F::Or);
+                let absorbing = i64::from(matches!(function, F::Or | F::Either));
                 let is_truth = |number: &Number| number.value().is_none_or(|value| value & !1 == 0);
                 if is_truth(x) && is_truth(y) && (x.value().is_none() || y.value().is_none()) {
                     for (one, other) in [(x, y), (y, x)] {
@@ -378,8 +390,8 @@ impl Arithmetic {
             F::DivU => 1,
             F::RemS => 2,
             F::RemU => 3,
-            F::And => 4,
-            F::Or => 5,
+            F::And | F::Both => 4,
+            F::Or | F::Either => 5,
             F::Xor => 6,
             F::ShiftLeft => 7,
             F::ShiftRight => 8,
@@ -404,6 +416,7 @@ impl Arithmetic {
         use Function as F;
         let (divisor, is_remainder) = match function {
             F::RemS | F::RemU => (by, true),
+            // Of truths it is none: comparisons remember themselves how they depend on the variable.
             F::And if by >= 0 && (by + 1) & by == 0 => (by + 1, true),
             F::DivS | F::DivU => (by, false),
             F::ShiftRight => (1 << by.clamp(0, 62), false),
@@ -447,8 +460,8 @@ fn evaluated(function: Function, x: i64, y: i64) -> Option<i64> {
         F::Mul => x.wrapping_mul(y),
         F::DivS | F::DivU => x.checked_div(y)?,
         F::RemS | F::RemU => x.checked_rem(y)?,
-        F::And => x & y,
-        F::Or => x | y,
+        F::And | F::Both => x & y,
+        F::Or | F::Either => x | y,
         F::Xor => x ^ y,
         F::ShiftLeft => x.checked_shl(u32::try_from(y).ok()?)?,
         F::ShiftRight => x.checked_shr(u32::try_from(y).ok()?)?,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::arithmetic::{Arithmetic, At, Facts};
-use super::choices::MANY;
+use super::choices::{Bound, Iterations, MANY};
 use super::counters::Counters;
 use super::memory::{AGENTS, Hazard, Memory};
 use super::number::{Iteration, Number, Parts, Term};
@@ -44,6 +44,9 @@ pub(super) struct Loop {
     pub(super) number: usize,
     pub(super) iteration: i64,
     pub(super) iterations: i64,
+    /// What these depend on, and how many they are fewer than that.
+    bound: Bound,
+    fewer: i64,
     pub(super) induction: Option<(Number, Number)>,
     /// Where its induction variable is.
     pub(super) to: Option<Slot>,
@@ -308,7 +311,12 @@ impl Execution<'_, '_> {
         self.all.instructions += 1;
         let limit = self.all.limit;
         if self.all.instructions > limit {
-            let reason = format!("more than {limit} instructions of executions are necessary");
+            let states = self.all.heads.as_ref().map(|heads| heads.seen.len());
+            let states = states.map_or(String::new(), |states| {
+                format!(" in {states} states of loops")
+            });
+            let reason =
+                format!("more than {limit} instructions of executions{states} are necessary");
             return Err(Stop::Exhausted(reason));
         }
         let skeleton = self.skeleton;
@@ -529,6 +537,8 @@ impl Execution<'_, '_> {
             number,
             iteration: 0,
             iterations: 0,
+            bound: Bound::Loop(number),
+            fewer: 0,
             induction: None,
             to,
             distance: Parts::from([]),
@@ -539,7 +549,9 @@ impl Execution<'_, '_> {
             started.class = self.class(agent, [&lower, &upper, &step])?;
             if started.class.is_none() {
                 let iterations = self.all.arithmetic.iterations(&lower, &upper, &step);
-                started.iterations = iterations.ok_or(Stop::Learned)?;
+                let extent = iterations.ok_or(Stop::Learned)?;
+                started.iterations = extent.iterations;
+                (started.bound, started.fewer) = (extent.bound, extent.fewer);
             }
             started.distance = upper.plus(&lower, -1).parts;
             if let Some(to) = to {
@@ -550,7 +562,7 @@ impl Execution<'_, '_> {
             }
             started.induction = Some((lower, step));
         } else {
-            started.iterations = self.all.arithmetic.any_iterations();
+            started.iterations = self.all.arithmetic.any_iterations(&started.bound);
         }
         self.agents[agent].entered.extend(started.class);
         self.agents[agent].loops.push(started);
@@ -563,10 +575,13 @@ impl Execution<'_, '_> {
             return Ok(());
         };
         let (iteration, number) = (own.iteration, own.number);
-        // Others may be iterations ahead.
+        // What each loop has begun; other agents may be iterations ahead in the same one.
+        let mut begun = Iterations::new();
         let loops = self.agents.iter().flat_map(|agent| &agent.loops);
-        let endless = loops.filter(|inside| inside.is_endless());
-        let furthest = endless.map(|inside| inside.iteration).max();
+        for inside in loops.filter(|inside| inside.is_endless()) {
+            let iterations = begun.entry(inside.bound.clone()).or_default();
+            *iterations = (*iterations).max(inside.iteration + inside.fewer + 1);
+        }
         let state = self.snapshot(agent);
         let arithmetic = &mut self.all.arithmetic;
         let seen = self.seen.entry((agent, at)).or_default();
@@ -574,9 +589,7 @@ impl Execution<'_, '_> {
             .get(&state)
             .is_some_and(|&compared| compared >= arithmetic.unsettled)
         {
-            arithmetic
-                .choices
-                .require(furthest.unwrap_or(iteration) + 1);
+            arithmetic.choices.require(&begun);
             return Err(Stop::Recurred);
         }
         seen.insert(state, arithmetic.compared);

@@ -12,8 +12,8 @@
 //! before, all executions from it follow later. When no state is left, every execution has been followed, however often
 //! the outer loop goes round and however often the inner loops do in each of these iterations (Clarke, Grumberg and Peled,
 //! *Model checking*, 1999, chapter 2). The inner loops are executed from each state as all loops are: with every number of
-//! iterations up to those at which their end could be noticed before their state recurs. This number is the same for all
-//! of them; if one needs more, the exploration begins again.
+//! iterations up to those at which their end could be noticed before their state recurs. This number is the same in all states;
+//! if one needs more, the exploration begins again.
 //!
 //! # Unknown values
 //!
@@ -64,11 +64,9 @@ pub(super) fn explore(skeleton: &Skeleton, limit: u64) -> Result<usize, Stop> {
             Err(Stop::Learned) => {}
             Err(stop) => return Err(stop),
             Ok(runs) => {
-                let choices = &mut executions.arithmetic.choices;
-                if choices.required <= choices.least.max(1) {
+                if !executions.arithmetic.choices.extend() {
                     return Ok(runs);
                 }
-                choices.least = choices.required;
             }
         }
     }

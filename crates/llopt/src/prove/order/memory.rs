@@ -48,6 +48,11 @@ impl Kind {
         matches!(self, Self::BulkWrite | Self::BulkRead | Self::ProductRead)
     }
 
+    /// Whether the asynchronous proxy sees its result only after a fence.
+    fn is_by_threads(self) -> bool {
+        matches!(self, Self::Write | Self::End)
+    }
+
     fn verb(self) -> &'static str {
         match self {
             Self::Read | Self::BulkRead | Self::ProductRead => "reads",
@@ -199,6 +204,17 @@ impl Access {
         self.pending = pending;
         self.done.known = [Known::Not; AGENTS];
         self
+    }
+
+    /// Whether every access of so many agents comes after it in every respect. All that matters of it then is that its
+    /// bytes were written.
+    fn is_settled(&self, agents: usize) -> bool {
+        let is_known =
+            |spread: &Spread| spread.known[..agents].iter().all(|one| *one == Known::All);
+        let is_visible = self.fenced || !self.kind.is_by_threads();
+        let has_arrived = self.kind != Kind::Read || is_known(&self.performed);
+        let has_arrived = has_arrived && (self.kind != Kind::Wait || self.seen);
+        self.pending == Pending::No && is_known(&self.done) && is_visible && has_arrived
     }
 
     fn overlaps(&self, bytes: &Range<u64>) -> bool {
@@ -485,6 +501,13 @@ impl Memory {
                 format!("{bytes} bytes arrive at a barrier whose phase expects {expected} more"),
             );
         }
+        // The phase that expects the bytes is not complete before they are copied. So what comes before the copy comes
+        // before the end of the phase, even if the bytes were announced earlier.
+        let agent = new.agent;
+        for access in &mut self.accesses {
+            let is_known = access.done.known[agent] == Known::All;
+            access.seen |= is_known && access.overlaps(barrier);
+        }
         self.access(new.pending(Pending::Phase))?;
         self.barriers[index].bytes -= bytes;
         self.finish_phase(index, barrier)
@@ -563,8 +586,14 @@ impl Memory {
         let mut accesses: Vec<Vec<i64>> = self
             .accesses
             .iter()
-            .map(|access| {
-                let [copies, products, stores] = last[access.agent];
+            .filter_map(|access| {
+                if access.is_settled(last.len()) {
+                    let Range { start, end } = access.bytes;
+                    return (!access.kind.is_read()).then(|| vec![start as i64, end as i64]);
+                }
+                // What a partition issued that has ended is counted from its first group.
+                let of_agent = last.get(access.agent).copied();
+                let [copies, products, stores] = of_agent.unwrap_or_default();
                 let (unit, back) = match access.pending {
                     Pending::No => (0, 0),
                     Pending::Copies(group) => (1, copies as i64 - group as i64),
@@ -587,7 +616,7 @@ impl Memory {
                 if access.kind == Kind::Read {
                     access.performed.snapshot(last.len(), &mut key);
                 }
-                key
+                Some(key)
             })
             .collect();
         accesses.sort();
@@ -645,8 +674,7 @@ fn missing(old: &Access, new: &Access) -> Option<String> {
             "but no barrier of the threads is between it and the access that {verb}"
         ));
     }
-    let by_threads = matches!(old.kind, Kind::Write | Kind::End);
-    if by_threads && new.kind.is_asynchronous() && !old.fenced {
+    if old.kind.is_by_threads() && new.kind.is_asynchronous() && !old.fenced {
         return Some(format!(
             "but no fence between the proxies is between it and the access that {verb}"
         ));

@@ -55,6 +55,8 @@
 //!
 //! # What is not
 //!
+//! An unknown number that bounds a loop is taken to be minus one step at the least; such numbers are extents and numbers of
+//! programs.
 //! It is not proven that the bytes which arrive are the right ones: the proofs of single ops and ordinary tests do that. A
 //! mask on a copy counts as true. Inside of an op that exchanges data through scratch memory, code generation places the
 //! barriers. The memory of other blocks of a cluster, functions that are not inlined, and AMD's transaction barriers

@@ -7,7 +7,9 @@ use llopt_dialects::meaning::facts::{Asynchronous, Control, OpFacts, Synchroniza
 use llopt_dialects::meaning::resource::{BULK_SHARED_MEMORY, PRODUCT_SHARED_MEMORY, SHARED_MEMORY};
 use llopt_dialects::tables::module::NUM_WARPS;
 use llopt_dialects::tables::types::MemDesc;
-use llopt_dialects::ttg::effects::{ALLOCATION_OFFSET, ARRIVES_BY_WARP, LANES_HAVE_MET};
+use llopt_dialects::ttg::effects::{
+    ALLOCATION_OFFSET, ARRIVES_BY_WARP, CLUSTER_WAITS_LATER, LANES_HAVE_MET,
+};
 use llopt_dialects::{amdg, scf, tt, ttg, ttng};
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, key};
@@ -32,6 +34,7 @@ impl Skeleton {
             slots: HashMap::new(),
             functions: HashMap::new(),
             divisions: Vec::new(),
+            arrived: None,
             plans,
         };
         let body = function.region_ref(0).ok_or("it has no body")?;
@@ -73,6 +76,8 @@ struct Builder<'p> {
     slots: HashMap<usize, Slot>,
     functions: HashMap<String, u32>,
     divisions: Vec<WarpParts>,
+    /// Where all threads have arrived at a barrier of the cluster for which nothing has waited yet.
+    arrived: Option<usize>,
     plans: &'p Plans,
 }
 
@@ -376,6 +381,16 @@ impl Builder<'_> {
         if self.is_scratch(op)? {
             return Ok(());
         }
+        if ttng::ClusterWaitOp::of(op).is_some() {
+            // It orders what came before the arrival.
+            let is_event = |of: &Instruction| matches!(of, Instruction::Event { .. });
+            let since = self.arrived.take();
+            let since = since.and_then(|at| self.skeleton.code.get(at..));
+            if since.is_some_and(|since| !since.iter().any(is_event)) {
+                self.event(op, Event::Barrier);
+            }
+            return Ok(());
+        }
         let facts = OpFacts::of(op);
         match facts.synchronization {
             Synchronization::Block => self.event(op, Event::Barrier),
@@ -421,6 +436,9 @@ impl Builder<'_> {
             return Ok(false);
         };
         let bytes = offset..offset + scratch.bytes;
+        // All threads arrive after they have read, and the op itself waits for them, unless another one does later.
+        let arrives = scratch.readers == Readers::ClusterReads;
+        let waits = arrives && op.attr(CLUSTER_WAITS_LATER).is_none();
         let (parts, meets) = match scratch.readers {
             Readers::Warp { parts } => (parts.map(|parts| self.division(parts)), false),
             Readers::Block | Readers::ClusterReads | Readers::ClusterWrites => (None, true),
@@ -431,6 +449,11 @@ impl Builder<'_> {
             meets,
         };
         self.event(op, event);
+        if waits {
+            self.event(op, Event::Barrier);
+        } else if arrives {
+            self.arrived = Some(self.here());
+        }
         Ok(true)
     }
 
@@ -669,6 +692,10 @@ fn remainder<'c: 'a, 'a>(op: OperationRef<'c, 'a>) -> Option<(Value<'c, 'a>, Val
     is_remainder.then(|| (quotient.lhs(), quotient.rhs()))
 }
 
+fn is_truth(op: OperationRef<'_, '_>) -> bool {
+    op.result_types().all(|of| of.is_integer_of_width(1))
+}
+
 /// The function that an op computes, if the skeleton knows it.
 fn function(op: OperationRef<'_, '_>) -> Option<Function> {
     use llopt_dialects::arith::Op as A;
@@ -680,7 +707,9 @@ fn function(op: OperationRef<'_, '_>) -> Option<Function> {
         A::DivUI(_) => Function::DivU,
         A::RemSI(_) => Function::RemS,
         A::RemUI(_) => Function::RemU,
+        A::AndI(_) if is_truth(op) => Function::Both,
         A::AndI(_) => Function::And,
+        A::OrI(_) if is_truth(op) => Function::Either,
         A::OrI(_) => Function::Or,
         A::XOrI(_) => Function::Xor,
         A::ShLI(_) => Function::ShiftLeft,

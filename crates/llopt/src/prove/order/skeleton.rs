@@ -33,6 +33,9 @@ pub(super) enum Function {
     And,
     Or,
     Xor,
+    /// Of truths.
+    Both,
+    Either,
     ShiftLeft,
     ShiftRight,
     MinS,
