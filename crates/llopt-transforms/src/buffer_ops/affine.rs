@@ -196,12 +196,20 @@ impl<'c: 'a, 'a> Expression<'c, 'a> {
 /// Divides the offsets of all accesses to buffers of a module where that pays.
 fn divide<'c: 'a, 'a>(module: OperationRef<'c, 'a>) {
     let mut rewriter = Rewriter::new(module.ctx());
-    let mut accesses: Vec<OperationRef> = Vec::new();
+    let (mut accesses, mut others) = (Vec::new(), Vec::new());
     module.for_each_op(Walk::PreOrder, |operation| {
         if buffer(operation).is_some() {
             accesses.push(operation);
+        } else if operation.region_refs().len() == 0 {
+            others.push(operation);
         }
     });
+    // Pointers that are not accessed any more would count as uses of offsets.
+    for operation in others.into_iter().rev() {
+        if operation.is_trivially_dead() {
+            operation.erase();
+        }
+    }
     while let Some(&first) = accesses.first() {
         let Some((_, offsets, _)) = buffer(first) else {
             return;

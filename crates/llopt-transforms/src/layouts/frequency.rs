@@ -208,9 +208,11 @@ fn remainder(operation: OperationRef<'_, '_>) -> Option<f64> {
     if step <= 0 || group <= 1 {
         return None;
     }
-    // Of remainders that take as many steps there are as many as a step is long; each is as likely as the others.
-    let (group, step) = (group as f64, step as f64);
-    Some(((group - 1.0) / step).max(1.0) / 2.0 + if step > 1.0 { 0.5 } else { 0.0 })
+    // The sum over all remainders from 1 to k - 1, each rounded up to whole steps, over k.
+    let (whole, rest) = ((group - 1) / step, (group - 1) % step);
+    let (whole, rest) = (whole as f64, rest as f64);
+    let steps = step as f64 * whole * (whole + 1.0) / 2.0 + rest * (whole + 1.0);
+    Some(steps / group as f64)
 }
 
 /// The number of iterations of a loop with constant bounds and step.
