@@ -7,11 +7,12 @@
 // A transposed copy reads rows and writes rows of the result: one conversion is between the two accesses.
 
 // CHECK: Layouts were chosen: [[COST:[0-9]+]] cycles, at least [[COST]] with any of the candidates (gap 0.0 %).
-// CHECK-NEXT: converts from tt.load ({{.*}}:31:10) to tt.store ({{.*}}:35:5) for {{[0-9]+}} cycles; the kernel would cost {{[1-9][0-9]*}} more without it
+// CHECK-NEXT: converts from tt.load ({{.*}}:32:10) to tt.store ({{.*}}:36:5) for {{[0-9]+}} cycles; the kernel would cost {{[1-9][0-9]*}} more without it
 // CHECK-NOT: converts
 // JSON: "layouts": {
 // JSON-NEXT: "cost":
 // JSON-NEXT: "bound":
+// JSON-NEXT: "complete": true
 // JSON-NEXT: "conversions": [
 // JSON: "op": "tt.load"
 // JSON: "op": "tt.store"

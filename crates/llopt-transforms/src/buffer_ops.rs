@@ -24,7 +24,9 @@
 //! A tensor of offsets is often the sum of a scalar, such as where the tile of an iteration begins, and of offsets within
 //! the tile. In a loop the scalar belongs to the base, where a scalar unit adds it and the rest is the same in all iterations, if
 //! the rest is known to be a number of the buffer by itself (`Range`): the access is at the same address, and within the
-//! 2^31 bytes behind the new base (`uniform.rs`).
+//! 2^31 bytes behind the new base (`uniform.rs`). The same is done with scalars within an expression, such as the first row of
+//! a tile that is multiplied by the length of a row; where the rest is not known to be such a number, the scalar is added
+//! to it in the iteration (`affine.rs`, a pass of its own, once equal offsets are one value).
 //!
 //! Before that, loops that carry pointers are rewritten to carry offsets (`carried.rs`).
 
@@ -45,8 +47,11 @@ use melior::ir::{BlockLike, Location, Operation, OperationRef, Type, Value, Valu
 
 use crate::axis::AxisAnalysis;
 
+mod affine;
 mod carried;
 mod uniform;
+
+pub use affine::DIVIDE;
 
 /// The attribute of a function's argument with the number of bits that offsets from it need at most.
 const POINTER_RANGE: &str = "tt.pointer_range";

@@ -37,6 +37,7 @@ mod product_time;
 mod products;
 mod recompute;
 mod relation;
+mod search;
 mod shifted_sums;
 mod skipped;
 mod slices;

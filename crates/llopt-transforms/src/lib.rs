@@ -53,6 +53,7 @@ pub static PASSES: &[&PassSpec] = &[
     &barrier::INSERT_BARRIERS,
     &block_pointers::REWRITE,
     &buffer_ops::REWRITE,
+    &buffer_ops::DIVIDE,
     &compact_iterations::REWRITE,
     &dependent_launch::REWRITE,
     &descriptor_blocks::SHARE,

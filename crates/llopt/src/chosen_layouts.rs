@@ -24,6 +24,8 @@ pub struct ChosenLayouts {
     pub cost: f64,
     /// A lower bound on the cost of any choice among the candidates.
     pub bound: f64,
+    /// Whether no candidate was left out because there are too many.
+    pub complete: bool,
     /// The remaining conversions.
     pub conversions: Vec<Left>,
     /// The accesses to global memory that could take fewer instructions for no more sectors.
@@ -71,6 +73,7 @@ impl From<Account> for ChosenLayouts {
         Self {
             cost: account.cost,
             bound: account.bound,
+            complete: account.is_complete,
             conversions: conversions
                 .map(|left| Left {
                     demands: left.demands.map(Op::from),

@@ -435,6 +435,10 @@ const STEPS: &[Step] = {
             .when(&[Condition::Has(Feature::BufferOps)])
             .requires(&[P::Layouts]),
         Step::new(Tiles, "buffers", CSE).when(&[Condition::Has(Feature::BufferOps)]),
+        Step::new(Tiles, "buffers", Work::Pass(&buffer_ops::DIVIDE))
+            .when(&[Condition::Has(Feature::BufferOps)])
+            .requires(&[P::Layouts]),
+        Step::new(Tiles, "buffers", CSE).when(&[Condition::Has(Feature::BufferOps)]),
         // Pipelining has placed the buffers; the body is cut before it is unrolled.
         Step::new(
             Tiles,

@@ -62,7 +62,7 @@ impl<'c: 'a, 'a> Sum<'c, 'a> {
 }
 
 /// Whether a scalar is computed from what is the same in the whole program.
-fn is_uniform(scalar: Value<'_, '_>) -> bool {
+pub(super) fn is_uniform(scalar: Value<'_, '_>) -> bool {
     let mut values = vec![scalar];
     let mut left = LONGEST_WAY;
     while let Some(value) = values.pop() {
@@ -98,7 +98,7 @@ fn is_uniform(scalar: Value<'_, '_>) -> bool {
 }
 
 /// The loop around an access, if there are no products in it.
-fn moving_loop<'c: 'a, 'a>(access: OperationRef<'c, 'a>) -> Option<For<'c, 'a>> {
+pub(super) fn moving_loop<'c: 'a, 'a>(access: OperationRef<'c, 'a>) -> Option<For<'c, 'a>> {
     let mut around = access.parent_op();
     while let Some(operation) = around {
         if let Some(of) = For::of(operation) {

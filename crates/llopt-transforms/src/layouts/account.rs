@@ -21,6 +21,7 @@ use super::engine::Engine;
 use super::graph::{Node, NodeKind, Use};
 use super::labelling::{Cost, IMPOSSIBLE, Problem};
 use super::relation::Relation;
+use super::search::position;
 
 /// The account of a module's layouts. Costs are in cycles of one warp, each as often as what it is of runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,8 @@ pub struct Account {
     pub cost: f64,
     /// What no choice among the candidates costs less than.
     pub bound: f64,
+    /// Whether these are all candidates: there may be too many layouts to look at all.
+    pub is_complete: bool,
     /// The conversions that are left, stores and loads of buffers for factors of products included.
     pub conversions: Vec<Remaining>,
     /// The accesses to global memory that could take fewer instructions.
@@ -101,13 +104,15 @@ struct Demand {
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The account of a labelling that [`Engine::choose`] has chosen, by the prices of what is written for it.
     pub(super) fn account(&self, labels: &[LayoutId]) -> Account {
-        let candidates = self.candidates();
-        let problem = self.problem(&candidates, false);
-        let chosen = candidates.iter().zip(labels).map(|(labels, chosen)| {
-            let position = labels.iter().position(|label| label == chosen);
-            position.unwrap_or_else(|| panic!("bug in llopt: a chosen layout is no candidate"))
-        });
-        let chosen_cost = problem.cost(&chosen.collect::<Vec<_>>());
+        let mut near = self.candidates();
+        let chosen = labels.iter().zip(&mut near.labels);
+        let chosen: Vec<usize> = chosen
+            .map(|(label, labels)| position(labels, *label))
+            .collect();
+        let candidates = &near.labels;
+        let problem = self.problem(candidates, false);
+        let chosen_cost = problem.cost(&chosen);
+        let (bound, is_complete) = self.bound(&near, &problem, chosen_cost);
         let mut seen = HashSet::new();
         let mut conversions = Vec::new();
         for (number, used) in self.graph.uses.iter().enumerate() {
@@ -135,7 +140,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let to = self.demand(used.consumer, number, labels, || used.operation);
             let mut without = problem.clone();
             for &way in from.way.iter().chain([&number]).chain(&to.way) {
-                self.forbid(&mut without, &candidates, &self.graph.uses[way]);
+                self.forbid(&mut without, candidates, &self.graph.uses[way]);
             }
             let without = without.solve().cost;
             conversions.push(Remaining {
@@ -147,9 +152,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         Account {
             cost: units(chosen_cost),
-            bound: units(problem.solve().bound),
+            bound: units(bound),
+            is_complete,
             conversions,
-            accesses: self.narrow_accesses((&problem, chosen_cost), &candidates, labels),
+            accesses: self.narrow_accesses((&problem, chosen_cost), candidates, labels),
         }
     }
 

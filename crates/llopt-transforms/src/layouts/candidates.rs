@@ -6,6 +6,9 @@
 //! directions, through every op that relates the layouts of its operands and results, until nothing new
 //! arrives. Which of them can help is found out when the labelling is
 //! ([`super::labelling`] drops what others dominate).
+//!
+//! Many accesses and products with many choices each make many labels, of which few are near enough to help. So layouts are
+//! chosen among those that have come the shortest way, and the account says what all of them could do ([`super::search`]).
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -26,11 +29,16 @@ use super::graph::{Factor, Node, NodeKind};
 use super::relation::{Relation, element_bits};
 use crate::axis::address;
 
-/// Labels that a node gets at most from the proposals that are nearest to it.
+/// Labels that a node gets at most for the choice, from the proposals that are nearest to it.
 const MOST_NEAR: usize = 12;
 /// Labels that it gets at most from those that are the first choice of the ops that make them, wherever these are: many accesses
 /// and products around it have many choices, so the nearest ones may be none of those.
 const MOST_WANTED: usize = 6;
+/// Labels that a node gets at most for the account, which is to see all: proposals that change on their way around a
+/// loop could arrive in as many forms as there are layouts.
+const MOST_OF_NODE: usize = 256;
+/// Pairs of labels at the ends of uses that the account looks at, at most: it keeps a number for each.
+const MOST_PAIRS: usize = 1 << 19;
 /// Bytes to which the rows of buffers in shared memory are aligned.
 const ROW_ALIGNMENT: u64 = 16;
 
@@ -54,8 +62,8 @@ struct Offer {
     rank: usize,
     /// It goes no further than to nodes that run so often.
     most_often: f64,
-    /// Whether a product asked for it, for its result.
-    of_product: bool,
+    /// Whether a product asked for it, for its result, or a reduction has its result in it.
+    of_result: bool,
 }
 
 impl Offer {
@@ -66,7 +74,7 @@ impl Offer {
             label,
             rank,
             most_often: f64::INFINITY,
-            of_product: false,
+            of_result: false,
         }
     }
 }
@@ -108,6 +116,15 @@ impl Queue {
     }
 }
 
+/// The labels of each node, at least one for each.
+pub(super) struct Candidates {
+    pub(super) labels: Vec<Vec<LayoutId>>,
+    /// Whether labels were left out, as some node would have had too many.
+    pub(super) is_cut: bool,
+    /// Where they come from.
+    offers: Vec<Offer>,
+}
+
 /// What ops ask for by themselves.
 #[derive(Default)]
 struct Asked {
@@ -119,41 +136,79 @@ struct Asked {
 }
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
-    /// The labels of each node, at least one for each.
-    pub(super) fn candidates(&self) -> Vec<Vec<LayoutId>> {
+    /// The labels of each node among which layouts are chosen.
+    pub(super) fn candidates(&self) -> Candidates {
         let mut offers: Vec<Offer> = Vec::new();
         for (index, node) in self.graph.nodes.iter().enumerate() {
             offers.extend(node.pinned.map(|layout| Offer::new(index, layout, 0)));
         }
         offers.extend(self.proposals());
-        let mut labels = self.arriving(&offers, First::Near, MOST_NEAR);
+        let (mut labels, is_cut) = self.arriving(&offers, First::Near, MOST_NEAR);
         // Where a loop combines what it reduces, in threads or across them, a product's layout is wanted far from it.
-        let is_full = labels.iter().any(|labels| labels.len() >= MOST_NEAR);
-        if is_full
+        if is_cut
             && self
                 .graph
                 .nodes
                 .iter()
                 .any(|node| self.local(node).is_some())
         {
-            let wanted = self.arriving(&offers, First::Wanted, MOST_WANTED);
-            for (labels, wanted) in labels.iter_mut().zip(wanted) {
-                for label in wanted {
-                    if !labels
-                        .iter()
-                        .any(|&known| self.catalog.are_equal(known, label))
-                    {
-                        labels.push(label);
-                    }
+            let (wanted, _) = self.arriving(&offers, First::Wanted, MOST_WANTED);
+            self.join(&mut labels, wanted);
+        }
+        Candidates {
+            labels,
+            is_cut,
+            offers,
+        }
+    }
+
+    /// All labels of each node, those among which layouts are chosen before others; `None` if there are no others.
+    pub(super) fn all_candidates(&self, near: &Candidates) -> Option<Candidates> {
+        if !near.is_cut {
+            return None;
+        }
+        let (all, mut is_cut) = self.arriving(&near.offers, First::Near, MOST_OF_NODE);
+        let mut labels = near.labels.clone();
+        self.join(&mut labels, all);
+        let pairs = |most: usize| -> usize {
+            let count = |node: usize| labels[node].len().min(most.max(near.labels[node].len()));
+            let uses = self.graph.uses.iter();
+            uses.map(|used| count(used.producer) * count(used.consumer))
+                .sum()
+        };
+        let mut most = MOST_OF_NODE;
+        while most > MOST_NEAR && pairs(most) > MOST_PAIRS {
+            most -= most / 8 + 1;
+        }
+        for (labels, near) in labels.iter_mut().zip(&near.labels) {
+            let kept = most.max(near.len());
+            is_cut |= labels.len() > kept;
+            labels.truncate(kept);
+        }
+        Some(Candidates {
+            labels,
+            is_cut,
+            offers: Vec::new(),
+        })
+    }
+
+    /// Adds labels to those of each node.
+    fn join(&self, labels: &mut [Vec<LayoutId>], others: Vec<Vec<LayoutId>>) {
+        for (labels, others) in labels.iter_mut().zip(others) {
+            for other in others {
+                let mut known = labels.iter();
+                if !known.any(|&known| self.catalog.are_equal(known, other)) {
+                    labels.push(other);
                 }
             }
         }
-        labels
     }
 
-    /// The labels that arrive at each node, at most so many and at least one for each, if those go first.
-    fn arriving(&self, offers: &[Offer], first: First, most: usize) -> Vec<Vec<LayoutId>> {
+    /// The labels that arrive at each node, at most so many and at least one for each, if those go first; and whether others
+    /// would have arrived.
+    fn arriving(&self, offers: &[Offer], first: First, most: usize) -> (Vec<Vec<LayoutId>>, bool) {
         let nodes = &self.graph.nodes;
+        let mut is_cut = false;
         let mut labels: Vec<Vec<LayoutId>> = vec![Vec::new(); nodes.len()];
         let mut queue = Queue {
             first,
@@ -183,14 +238,24 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 // Of a factor there are few: those that its product takes.
                 let full = labels[index].len() >= most && !matches!(node.kind, NodeKind::Factor);
                 let too_often = node.frequency > offer.most_often;
-                if known || pinned_otherwise || full || too_often || !self.possible(node, label) {
+                if known || pinned_otherwise || too_often || is_cut && full {
                     continue;
                 }
+                if !self.possible(node, label) {
+                    continue;
+                }
+                if full {
+                    is_cut = true;
+                    continue;
+                }
+                let reduces = matches!(node.kind, NodeKind::Op(_, Relation::Reduce { .. }, _));
                 for &number in &uses_of[index] {
                     let across = self.proposed_across(number, index, label);
+                    let is_reduced = reduces && self.graph.uses[number].producer == index;
                     queue.extend(across.map(|(node, label)| Offer {
                         node,
                         label,
+                        of_result: offer.of_result || is_reduced,
                         ..offer
                     }));
                 }
@@ -206,7 +271,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 next_without += 1;
             }
             if next_without == nodes.len() {
-                return labels;
+                return (labels, is_cut);
             }
             let node = &nodes[next_without];
             let label = node.pinned.unwrap_or_else(|| self.default_layout(node));
@@ -306,7 +371,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         proposals.sort_by_key(|(rank, index, _)| (*rank, *index));
         let proposed = proposals.into_iter();
         let offers = proposed.map(|(rank, index, label)| Offer {
-            of_product: matches!(
+            of_result: matches!(
                 self.graph.nodes[index].kind,
                 NodeKind::Op(_, Relation::Dot { .. }, _)
             ),
@@ -393,7 +458,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
     /// For reductions and scans, the layouts of accesses to tensors of the same shape in which threads hold other
     /// dimensions, and those in which warps do. For scans also those in which each thread holds a run along the
-    /// dimension, so that threads exchange one element of each run.
+    /// dimension, so that threads exchange one element of each run; for reductions those in which each warp has a run of the
+    /// rows that are reduced, whose results it can store by itself.
     fn ask_reduced(
         &self,
         reduced: &[(usize, u32)],
@@ -428,6 +494,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     let runs: Vec<Blocked> =
                         all.filter_map(|one| in_runs(one, axis, &shape)).collect();
                     within.splice(0..0, runs);
+                } else {
+                    let others = (0..shape.len() as u32).filter(|dim| *dim != axis);
+                    let of_warps = |one: &Blocked| {
+                        let runs = others.clone().filter_map(|dim| in_runs(one, dim, &shape));
+                        runs.collect::<Vec<_>>()
+                    };
+                    let runs: Vec<Blocked> = within.iter().flat_map(of_warps).collect();
+                    within.extend(runs);
                 }
                 for encoding in within {
                     let layout = self.catalog.layout(Encoding::Blocked(encoding), node.shape);
@@ -437,7 +511,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
-    /// What a store asks for that a product's layout reaches: each warp stores what it has. Loads of what is added to the
+    /// What a store asks for that the layout of a product or of a reduction's result reaches: each warp stores what it has. Loads of what is added to the
     /// product get it from the store. A loop that the store is behind does not: a product has its own layouts there, and
     /// converting in each iteration what is stored once never pays.
     fn within_warps(&self, offer: Offer) -> Option<Offer> {
@@ -446,7 +520,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             return None;
         };
         let is_store = OpFacts::of(*operation).anchor == Some(LayoutAnchor::Store);
-        if !offer.of_product || !is_store {
+        if !offer.of_result || !is_store {
             return None;
         }
         let result = self.catalog.linear(self.catalog.map(offer.label)?);
@@ -457,7 +531,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         Some(Offer {
             label: self.catalog.layout(within, node.shape),
             most_often: node.frequency,
-            of_product: false,
+            of_result: false,
             ..offer
         })
     }

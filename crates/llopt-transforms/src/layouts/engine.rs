@@ -145,21 +145,6 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
-    /// The layout of each node.
-    pub(super) fn choose(&self) -> Vec<LayoutId> {
-        let candidates = self.candidates();
-        let mut problem = self.problem(&candidates, self.may_compute);
-        let mut solution = problem.solve();
-        if self.may_compute && !solution.is_optimal {
-            // A search that gives up on some nodes is led astray by prices that hold for one copy of a value.
-            problem = self.problem(&candidates, false);
-            solution = problem.solve();
-        }
-        let labels = self.fewest_accesses(&problem, &candidates, solution);
-        let chosen = candidates.iter().zip(labels);
-        chosen.map(|(labels, label)| labels[label]).collect()
-    }
-
     /// The costs of choosing among these candidates, where values may be computed once more for the uses that require
     /// them in another layout or not.
     pub(super) fn problem<'f>(

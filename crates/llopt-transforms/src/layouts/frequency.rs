@@ -2,7 +2,8 @@
 //!
 //! A loop whose bounds and step are constants runs as many times as they say, any other loop [`ITERATIONS`] times; where
 //! the last iterations were split off, as for loads that are an iteration ahead, and for tiles that are not whole, the loops
-//! have these together. Of a conditional one region counts as executed, each as often as the others; one that is known to
+//! have these together. A loop over what is left of its bound after whole groups of iterations (`n - n % 4` to `n`), as
+//! unrolling leaves it, runs as often as the mean over all remainders. Of a conditional one region counts as executed, each as often as the others; one that is known to
 //! be rare, once in so many times. Blocks connected by branches count as executed once.
 
 use std::collections::HashMap;
@@ -100,7 +101,9 @@ impl Frequencies {
 /// How often the regions of an op run for each time that it does.
 pub(crate) fn times(operation: OperationRef<'_, '_>) -> f64 {
     match Control::of(operation) {
-        Control::For => trip_count(operation).unwrap_or_else(|| shared_iterations(operation)),
+        Control::For => trip_count(operation)
+            .or_else(|| remainder(operation))
+            .unwrap_or_else(|| shared_iterations(operation)),
         Control::While => ITERATIONS,
         Control::Choice => 1.0 / operation.region_refs().len() as f64,
         Control::Computes
@@ -187,13 +190,34 @@ fn times_of_region(operation: OperationRef<'_, '_>, index: usize) -> f64 {
     }
 }
 
+fn constant(value: Value<'_, '_>) -> Option<i64> {
+    ConstantOp::defining(value)?.value()?.as_i64()
+}
+
+/// The mean number of iterations of a loop from `n - n % k` to `n`.
+fn remainder(operation: OperationRef<'_, '_>) -> Option<f64> {
+    let whole = arith::SubIOp::of(operation.operand_value(0)?.defining_op()?)?;
+    let end = operation
+        .operand_value(1)
+        .filter(|end| *end == whole.lhs())?;
+    let rest = whole.rhs().defining_op()?;
+    let is_rest = arith::RemSIOp::of(rest).is_some() || arith::RemUIOp::of(rest).is_some();
+    let group = rest.operand_value(1).and_then(constant);
+    let group = group.filter(|_| is_rest && rest.operand_value(0) == Some(end))?;
+    let step = constant(operation.operand_value(2)?)?;
+    if step <= 0 || group <= 1 {
+        return None;
+    }
+    // The sum over all remainders from 1 to k - 1, each rounded up to whole steps, over k.
+    let (whole, rest) = ((group - 1) / step, (group - 1) % step);
+    let (whole, rest) = (whole as f64, rest as f64);
+    let steps = step as f64 * whole * (whole + 1.0) / 2.0 + rest * (whole + 1.0);
+    Some(steps / group as f64)
+}
+
 /// The number of iterations of a loop with constant bounds and step.
 fn trip_count(operation: OperationRef<'_, '_>) -> Option<f64> {
-    let constant = |operand: usize| {
-        ConstantOp::defining(operation.operand_value(operand)?)?
-            .value()?
-            .as_i64()
-    };
+    let constant = |operand: usize| constant(operation.operand_value(operand)?);
     let (lower, upper, step) = (constant(0)?, constant(1)?, constant(2)?);
     if step <= 0 {
         return None;

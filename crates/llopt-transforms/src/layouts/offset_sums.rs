@@ -7,12 +7,14 @@
 //! price of an addition, and the following ones have none.
 //!
 //! Expressions are compared by value numbering (Cocke 1970, "Global common subexpression elimination"): leaves and ops get
-//! numbers, equal ones the same. Broadcasts have no number of their own, but sums are only equal if their shapes are.
-//! Where two such sums have different layouts both are computed; the price does not know that.
+//! numbers, equal ones the same. Broadcasts and conversions have no number of their own, but sums are only equal if their shapes
+//! and layouts are. While layouts are chosen there are none: where two such sums get different ones both are computed, and
+//! the price does not know that.
 
 use llopt_dialects::arith::AddIOp;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{AddPtrOp, BroadcastOp};
+use llopt_dialects::ttg::ConvertLayoutOp;
 use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk, key};
 use llopt_target::{Feature, Target};
 use melior::ir::{AttributeLike, OperationRef, Value, ValueLike};
@@ -31,8 +33,8 @@ enum Expression {
     Value(usize),
     /// An op that costs nothing: its name, shape and attributes, and the numbers of its operands.
     Cheap(String, Vec<i64>, Vec<(String, usize)>, Vec<usize>),
-    /// The sum of two numbered expressions, the smaller number first, and its shape.
-    Sum(Vec<i64>, [usize; 2]),
+    /// The sum of two numbered expressions, the smaller number first, with its shape and its layout.
+    Sum(Vec<i64>, Option<usize>, [usize; 2]),
 }
 
 /// The values of a function that are computed so far, each with its number.
@@ -60,7 +62,9 @@ impl Numbers {
         let result = operation.result_value(0)?;
         if let Some(terms) = terms(operation) {
             let [x, y] = terms.map(|term| self.of_value(term));
-            let sum = Expression::Sum(shape(result), [x.min(y), x.max(y)]);
+            let encoding = RankedTensor::of(result.r#type()).and_then(RankedTensor::encoding);
+            let layout = encoding.map(|encoding| encoding.to_raw().ptr as usize);
+            let sum = Expression::Sum(shape(result), layout, [x.min(y), x.max(y)]);
             let number = self.of_expression(sum);
             self.values.insert(key(result), number);
             return Some(number);
@@ -69,6 +73,8 @@ impl Numbers {
             self.of_value(offset)
         } else if let Some(broadcast) = BroadcastOp::of(operation) {
             self.of_value(broadcast.src())
+        } else if let Some(conversion) = ConvertLayoutOp::of(operation) {
+            self.of_value(conversion.src())
         } else if is_cheap(operation) {
             let attributes = operation.attrs().into_iter();
             let attributes =

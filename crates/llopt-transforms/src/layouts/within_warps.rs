@@ -3,7 +3,8 @@
 //! What a warp has of a product's result is a rectangle of several rows. If its lanes exchange these elements among
 //! themselves, rows are stored in full vectors, and no other warp takes part: the exchange needs neither a barrier of
 //! the block nor a second warp's memory. [`super::coalesced`] spreads a tensor over the warps without
-//! knowing the product, and what it proposes mostly moves elements from warp to warp as well.
+//! knowing the product, and what it proposes mostly moves elements from warp to warp as well. So it is with the result of a
+//! reduction along rows, of which each warp has those of its own rows, all lanes the same.
 //!
 //! ```text
 //!        a product's result               the same elements, in vectors

@@ -61,9 +61,13 @@ impl fmt::Display for ChosenLayouts {
             bound if bound > 0.0 => 100.0 * (self.cost / bound - 1.0),
             _ => 0.0,
         };
+        let candidates = match self.complete {
+            true => "any of the candidates",
+            false => "those candidates that were looked at, as there are too many",
+        };
         writeln!(
             f,
-            "Layouts were chosen: {:.0} cycles, at least {:.0} with any of the candidates (gap {gap:.1} %).",
+            "Layouts were chosen: {:.0} cycles, at least {:.0} with {candidates} (gap {gap:.1} %).",
             self.cost, self.bound
         )?;
         for left in &self.conversions {

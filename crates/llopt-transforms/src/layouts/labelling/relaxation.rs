@@ -87,12 +87,17 @@ pub(super) struct Relaxation<'p, 'f> {
     /// The bound by what has been moved now, and the part of it of each edge.
     now: i64,
     of_links: Vec<i64>,
-    /// The cost of the best labelling that was found.
+    /// The cost of the best labelling that was found, or the most that is looked for.
     limit: Cost,
 }
 
 impl<'p, 'f> Relaxation<'p, 'f> {
     pub(super) fn of(problem: &'p Problem<'f>) -> Self {
+        Self::up_to(problem, IMPOSSIBLE)
+    }
+
+    /// One that looks for labellings of at most this cost.
+    pub(super) fn up_to(problem: &'p Problem<'f>, limit: Cost) -> Self {
         let terms = (problem.nodes.len() + problem.edges.len() + 1) as i64;
         let most = i64::MAX / 8 / terms;
         let mut relaxation = Self {
@@ -106,7 +111,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             bound: 0,
             now: 0,
             of_links: vec![0; problem.edges.len()],
-            limit: IMPOSSIBLE,
+            limit,
         };
         for costs in &problem.nodes {
             let own = costs.iter().map(|&cost| relaxation.scaled(cost)).collect();
@@ -155,6 +160,11 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         Cost::try_from((self.bound + SCALE - 1).div_euclid(SCALE)).unwrap_or(0)
     }
 
+    /// Whether no labelling is within the limit.
+    fn is_refuted(&self) -> bool {
+        self.bound() > self.limit || self.labels.iter().any(Vec::is_empty)
+    }
+
     /// Moves costs and asks for prices until the bound is the cost of a labelling, or nothing is gained any more.
     pub(super) fn solve(mut self) -> Self {
         let mut before = i64::MIN;
@@ -170,7 +180,10 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             let gap = self.scaled_limit() - self.bound;
             let gained = self.bound.saturating_sub(before);
             let is_tight = self.limit <= self.bound();
-            if is_tight || !priced && gained < (gap / LEAST_PROGRESS).max(SCALE) {
+            if self.is_refuted()
+                || is_tight
+                || !priced && gained < (gap / LEAST_PROGRESS).max(SCALE)
+            {
                 return self;
             }
             before = self.bound;
@@ -439,18 +452,21 @@ impl<'p, 'f> Relaxation<'p, 'f> {
 
     /// The labelling of least cost among those that are left: that of the problem in which pairs without a price cost what
     /// they do at least, found anew until it has prices for all its pairs. No other labelling costs less then, as
-    /// what the others cost at least is not less.
-    pub(super) fn search(mut self) -> Labelling {
+    /// what the others cost at least is not less. `None` if no labelling is within the limit.
+    pub(super) fn search(mut self) -> Option<Labelling> {
         loop {
+            if self.is_refuted() {
+                return None;
+            }
             let found = self.rest().search();
             let labels = self.labels.iter().zip(&found.labels);
             let labels: Vec<usize> = labels.map(|(labels, &label)| labels[label]).collect();
             if !self.price_around(&labels) {
-                return Labelling {
+                return Some(Labelling {
                     labels,
                     bound: found.bound.max(self.bound()).min(found.cost),
                     ..found
-                };
+                });
             }
             self.limit = self.limit.min(self.problem.cost(&labels));
             for number in 0..self.links.len() {
@@ -567,10 +583,17 @@ mod tests {
             let whole = problem.search();
             let relaxed = Relaxation::of(&problem).solve();
             prop_assert!(relaxed.bound() <= whole.cost);
-            prop_assert_eq!(relaxed.search().cost, whole.cost);
+            prop_assert_eq!(relaxed.search().map(|found| found.cost), Some(whole.cost));
             let solution = problem.solve();
             prop_assert_eq!(solution.cost, whole.cost);
             prop_assert_eq!(problem.cost(&solution.labels), whole.cost);
+            // From any labelling the search for a cheaper one ends at one of least cost.
+            let first = vec![0; nodes.len()];
+            let known = Labelling { cost: problem.cost(&first), labels: first, is_optimal: false, bound: 0 };
+            let best = problem.solve_below(&known);
+            prop_assert_eq!((best.cost, best.bound), (whole.cost, whole.cost));
+            prop_assert_eq!(problem.cost(&best.labels), best.cost);
+            prop_assert_eq!(problem.solve_below(&best).labels, best.labels);
         }
     }
 }
