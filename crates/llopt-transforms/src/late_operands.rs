@@ -168,7 +168,11 @@ fn memory<'c: 'a, 'a>(view: Value<'c, 'a>) -> Value<'c, 'a> {
 /// nothing else.
 fn conversions<'c: 'a, 'a>(dot: DotOp<'c, 'a>, plans: &Plans) -> Vec<ConvertLayoutOp<'c, 'a>> {
     let product = dot.operation();
-    let is_by_threads = is_by_threads(dot, plans.types(), plans.target());
+    // Threads that multiply by themselves take more elements than they give.
+    let nearest = match is_by_threads(dot, plans.types(), plans.target()) {
+        true => Crossing::Lanes,
+        false => Crossing::BlockMemory,
+    };
     let mut found = Vec::new();
     let mut open = vec![dot.a(), dot.b()];
     while let Some(value) = open.pop() {
@@ -180,7 +184,7 @@ fn conversions<'c: 'a, 'a>(dot: DotOp<'c, 'a>, plans: &Plans) -> Vec<ConvertLayo
             continue;
         }
         match ConvertLayoutOp::of(made) {
-            Some(conversion) if shares_memory(conversion, is_by_threads, plans) => {
+            Some(conversion) if crossing(conversion, plans) >= Some(nearest) => {
                 found.push(conversion)
             }
             Some(_) => {}
@@ -191,24 +195,32 @@ fn conversions<'c: 'a, 'a>(dot: DotOp<'c, 'a>, plans: &Plans) -> Vec<ConvertLayo
     found
 }
 
-/// Whether the cheapest plan of a conversion of an operand uses memory that all warps of a block share; that of each
-/// warp counts as well where threads multiply by themselves, as they take more elements than they give.
-pub(crate) fn shares_memory(
-    conversion: ConvertLayoutOp<'_, '_>,
-    is_by_threads: bool,
-    plans: &Plans,
-) -> bool {
+/// How far the cheapest plan of a conversion moves elements, and through what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Crossing {
+    /// Between the lanes of a warp, by shuffles.
+    Lanes,
+    /// Between the lanes of a warp, through shared memory.
+    WarpMemory,
+    /// Between warps, through shared memory.
+    BlockMemory,
+}
+
+/// How far a conversion moves elements; `None` if they stay in their threads or the user asks for a plan.
+pub(crate) fn crossing(conversion: ConvertLayoutOp<'_, '_>, plans: &Plans) -> Option<Crossing> {
     let operation = conversion.operation();
     let tensor = |value: Value<'_, '_>| ring::tensor(plans, value.r#type());
-    let (Some(from), Some(to)) = (tensor(conversion.src()), tensor(conversion.result())) else {
-        return false;
-    };
-    let plan = plans.conversion(operation, &from, &to).ok();
-    matches!(conversion_request(operation), Ok(None))
-        && plan.is_some_and(|plan| match &plan.movement {
-            Movement::Shared(shared) => shared.scope == Scope::Block || is_by_threads,
-            Movement::Nothing | Movement::Registers { .. } | Movement::Shuffle(_) => false,
-        })
+    let (from, to) = (tensor(conversion.src())?, tensor(conversion.result())?);
+    let plan = plans.conversion(operation, &from, &to).ok()?;
+    if !matches!(conversion_request(operation), Ok(None)) {
+        return None;
+    }
+    match &plan.movement {
+        Movement::Nothing | Movement::Registers { .. } => None,
+        Movement::Shuffle(_) => Some(Crossing::Lanes),
+        Movement::Shared(shared) if shared.scope == Scope::Block => Some(Crossing::BlockMemory),
+        Movement::Shared(_) => Some(Crossing::WarpMemory),
+    }
 }
 
 /// The buffer through which a conversion goes that becomes a store and a load; `None` if there is none that fits.

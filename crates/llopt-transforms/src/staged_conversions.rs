@@ -15,6 +15,9 @@
 //! product by a matrix unit then takes a fragment of it at a time. A buffer costs memory instead of registers, but no
 //! additional access: it is a spill for which the program pays already.
 //!
+//! What a loop reads in each iteration is in registers for all of it. If that leaves too few, the load from the buffer
+//! moves into the loop, next to the use: a read in each iteration, as after a spill.
+//!
 //! The live values of a block are counted from its first operation to its last. At the first operation with too many,
 //! among the values that wait there for a conversion the one whose conversion is used last is stored (Belady's rule,
 //! as in linear scans of registers), until few enough are left. Buffers are added only as long as no fewer blocks are
@@ -26,7 +29,7 @@ use llopt_dialects::meaning::facts::{Control, OpFacts, Transfer};
 use llopt_dialects::tables::module::{num_warps, threads_per_warp};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{BroadcastOp, DotOp};
-use llopt_dialects::ttg::{ConvertLayoutOp, LocalLoadOp};
+use llopt_dialects::ttg::{ConvertLayoutOp, LocalAllocOp, LocalLoadOp};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{BlockExt, OperationExt, TypeExt, ValueExt, Walk, key};
 use llopt_mlir::pass::PassSpec;
@@ -39,7 +42,7 @@ use melior::ir::{BlockLike, BlockRef, OperationRef, Value, ValueLike};
 
 use crate::allocation::{FunctionBuffers, placement, plans_of};
 use crate::flow::Symbols;
-use crate::late_operands::{buffer_of, shares_memory, through_buffer};
+use crate::late_operands::{Crossing, buffer_of, crossing, through_buffer};
 
 /// The pass.
 pub static STAGE: PassSpec = PassSpec {
@@ -143,7 +146,9 @@ fn stage<'c: 'a, 'a>(block: BlockRef<'c, 'a>, memory: &mut Memory, plans: &Plans
         return;
     }
     let mut waiting = live.waiting(plans);
+    let mut carried = live.carried_in(block, plans);
     let mut rewriter = Rewriter::new(first.ctx());
+    let mut replaced = HashSet::new();
     for at in 0..live.operations.len() {
         while live.words[at] > limit {
             let fits = |one: &Waiting<'_, '_>| {
@@ -151,16 +156,82 @@ fn stage<'c: 'a, 'a>(block: BlockRef<'c, 'a>, memory: &mut Memory, plans: &Plans
             };
             let candidates = (0..waiting.len()).filter(|index| fits(&waiting[*index]));
             let Some(last) = candidates.max_by_key(|index| waiting[*index].used) else {
-                break;
+                let fits = |one: &Carried<'_, '_>| {
+                    one.gain(at) > 0
+                        && memory.bytes + one.bytes <= memory.limit
+                        && !replaced.contains(&one.used[0])
+                };
+                let candidates = (0..carried.len()).filter(|index| fits(&carried[*index]));
+                let Some(most) = candidates.max_by_key(|index| carried[*index].gain(at)) else {
+                    break;
+                };
+                let chosen = carried.swap_remove(most);
+                memory.bytes += chosen.bytes;
+                for (place, words) in live.words.iter_mut().enumerate() {
+                    *words = words.saturating_sub(chosen.gain(place));
+                }
+                let used = live.operations[chosen.used[0]];
+                match chosen.made {
+                    Made::Converted(conversion) => {
+                        let places = [conversion.operation(), used];
+                        through_buffer(conversion, places, &mut rewriter, plans);
+                    }
+                    Made::Read(load) => rewriter.move_before(load, used),
+                }
+                continue;
             };
             let chosen = waiting.swap_remove(last);
-            memory.bytes += chosen.bytes;
+            // Nothing is inserted before what has been replaced.
             let from = at.min(chosen.at);
+            let Some(place) = (from..=chosen.at).find(|place| !replaced.contains(place)) else {
+                continue;
+            };
+            memory.bytes += chosen.bytes;
             for place in from..=chosen.used {
-                live.words[place] -= chosen.gain(place).min(live.words[place]);
+                live.words[place] = live.words[place].saturating_sub(chosen.gain(place));
             }
-            let places = [from, chosen.used].map(|place| live.operations[place]);
+            // Neither end of a buffer may move across that of another which holds the same data in another layout.
+            let (source, result) = (root(chosen.conversion.src()), chosen.conversion.result());
+            waiting.retain(|other| {
+                let (before, after) = (root(other.conversion.src()), other.conversion.result());
+                before != result && after != source
+            });
+            replaced.insert(chosen.at);
+            let places = [place, chosen.used].map(|place| live.operations[place]);
             through_buffer(chosen.conversion, places, &mut rewriter, plans);
+        }
+    }
+}
+
+/// A value from outside a loop that is, or may be, read from a buffer.
+struct Carried<'c, 'a> {
+    made: Made<'c, 'a>,
+    /// The first and the last operation of the block that use it.
+    used: [usize; 2],
+    words: u32,
+    /// Words that are in registers at the only use if that reads the buffer.
+    read: u32,
+    bytes: u64,
+}
+
+/// What makes a value of registers.
+enum Made<'c, 'a> {
+    /// A conversion, whose buffer is new.
+    Converted(ConvertLayoutOp<'c, 'a>),
+    /// A load from a buffer that nothing else writes.
+    Read(OperationRef<'c, 'a>),
+}
+
+impl Carried<'_, '_> {
+    /// Registers that are free at an operation if the loop reads the value.
+    fn gain(&self, at: usize) -> u32 {
+        let [first, last] = self.used;
+        if at < first || at > last {
+            self.words
+        } else if first == last {
+            self.words.saturating_sub(self.read)
+        } else {
+            0
         }
     }
 }
@@ -248,7 +319,7 @@ impl<'c: 'a, 'a> Live<'c, 'a> {
         let all = self.operations.iter().enumerate();
         let found = all.filter_map(|(at, operation)| {
             let conversion = ConvertLayoutOp::of(*operation)?;
-            if !shares_memory(conversion, true, plans) {
+            if crossing(conversion, plans) < Some(Crossing::WarpMemory) {
                 return None;
             }
             let (source, result) = (conversion.src(), conversion.result());
@@ -271,6 +342,50 @@ impl<'c: 'a, 'a> Live<'c, 'a> {
                     part_of_product(result, plans).unwrap_or(words[1]),
                 ],
                 bytes: buffer::room(buffer).ok()?.bytes,
+            })
+        });
+        found.collect()
+    }
+}
+
+impl<'c: 'a, 'a> Live<'c, 'a> {
+    /// The values from outside the block, which is a loop's, that only its operations use and that may lie in buffers.
+    fn carried_in(&self, block: BlockRef<'c, 'a>, plans: &Plans) -> Vec<Carried<'c, 'a>> {
+        let is_loop =
+            |of: OperationRef<'c, 'a>| matches!(Control::of(of), Control::For | Control::While);
+        if !BlockLike::parent_operation(&block).is_some_and(is_loop) {
+            return Vec::new();
+        }
+        let found = held_outside(block).into_iter().filter_map(|value| {
+            let made = value.defining_op()?;
+            let (made, bytes) = match ConvertLayoutOp::of(made) {
+                Some(conversion) => {
+                    let reaches = crossing(conversion, plans) >= Some(Crossing::WarpMemory);
+                    let buffer = buffer_of(conversion, plans).filter(|_| reaches)?;
+                    let bytes = buffer::room(buffer).ok()?.bytes;
+                    (Made::Converted(conversion), bytes)
+                }
+                None => {
+                    let filled = LocalAllocOp::defining(LocalLoadOp::of(made)?.src())?;
+                    let mut users = filled.result().users();
+                    let is_read = users.all(|user| LocalLoadOp::of(user).is_some());
+                    filled.src().filter(|_| is_read)?;
+                    (Made::Read(made), 0)
+                }
+            };
+            let users = value.users().map(|user| {
+                let is_direct = user.parent_block() == Some(block);
+                self.position(user).filter(|_| is_direct)
+            });
+            users.collect::<Option<Vec<usize>>>()?;
+            let uses = self.uses(value);
+            let words = words(value, plans);
+            Some(Carried {
+                made,
+                used: [*uses.iter().min()?, *uses.iter().max()?],
+                words,
+                read: part_of_product(value, plans).unwrap_or(words),
+                bytes,
             })
         });
         found.collect()
