@@ -55,8 +55,11 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
         let beside = stored_between(dot, plans);
         if exceeds_registers(dot, plans.types(), plans.target(), threads, beside) {
             for conversion in conversions(dot, plans) {
+                // Nothing else writes the buffer, so it can be read behind what disturbs other memory.
                 let here = conversion.operation();
-                through_buffer(conversion, [here, here], &mut rewriter, plans);
+                let is_operand = conversion.result().users().all(|user| user == operation);
+                let read_at = if is_operand { operation } else { here };
+                through_buffer(conversion, [here, read_at], &mut rewriter, plans);
             }
             let mut chain = chain(dot);
             order_reads(&mut chain, operation);

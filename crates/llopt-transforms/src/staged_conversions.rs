@@ -18,18 +18,21 @@
 //! What a loop reads in each iteration is in registers for all of it. If that leaves too few, the load from the buffer
 //! moves into the loop, next to the use: a read in each iteration, as after a spill.
 //!
+//! Nothing is moved past a wait for copies, which is a barrier: what is loaded before it is computed in whole, although a
+//! product needs a fragment at a time. Successive waits of a block with too few registers become one, before all loads.
+//!
 //! The live values of a block are counted from its first operation to its last. At the first operation with too many,
 //! among the values that wait there for a conversion the one whose conversion is used last is stored (Belady's rule,
-//! as in linear scans of registers), until few enough are left. Buffers are added only as long as no fewer blocks are
-//! resident than with all registers of a thread in use.
+//! as in linear scans of registers), until few enough are left. A buffer may reduce the blocks that are resident by no
+//! more than the share of the live words that would be spilled.
 
 use std::collections::{HashMap, HashSet};
 
-use llopt_dialects::meaning::facts::{Control, OpFacts, Transfer};
+use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts, Transfer};
 use llopt_dialects::tables::module::{num_warps, threads_per_warp};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{BroadcastOp, DotOp};
-use llopt_dialects::ttg::{ConvertLayoutOp, LocalAllocOp, LocalLoadOp};
+use llopt_dialects::ttg::{AsyncWaitOp, ConvertLayoutOp, LocalAllocOp, LocalLoadOp};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{BlockExt, OperationExt, TypeExt, ValueExt, Walk, key};
 use llopt_mlir::pass::PassSpec;
@@ -38,6 +41,7 @@ use llopt_plan::buffer;
 use llopt_plan::late_operands::{BESIDE, held_words};
 use llopt_plan::plans::Plans;
 use llopt_plan::product;
+use llopt_target::Target;
 use melior::ir::{BlockLike, BlockRef, OperationRef, Value, ValueLike};
 
 use crate::allocation::{FunctionBuffers, placement, plans_of};
@@ -65,28 +69,40 @@ pub static STAGE: PassSpec = PassSpec {
 
 /// Shared memory of a function.
 struct Memory {
+    target: Target,
+    threads: u32,
     bytes: u64,
-    /// Up to which bytes as many blocks are resident.
-    limit: u64,
+    /// Blocks that are resident without further buffers.
+    resident: u32,
 }
 
 impl Memory {
     fn of(function: OperationRef<'_, '_>, plans: &Plans) -> Result<Self, Complaint> {
         let buffers = FunctionBuffers::of(function, plans, &HashMap::new())?;
-        let bytes = placement::load(&buffers.requests());
-        let target = plans.target();
-        let threads = threads(function);
-        let registers = target.registers_of_each(threads);
-        let resident = |bytes| target.resident_blocks(threads, registers, bytes);
-        let most = u64::from(target.shared_memory_limit());
-        let now = resident(bytes);
-        // The largest multiple of 1 KB with which as many blocks are resident.
-        let kilobytes = (bytes >> 10..=most >> 10).collect::<Vec<u64>>();
-        let enough = kilobytes.partition_point(|kilobytes| resident(kilobytes << 10) >= now);
-        let limit = enough
-            .checked_sub(1)
-            .map_or(bytes, |last| kilobytes[last] << 10);
-        Ok(Self { bytes, limit })
+        let mut memory = Self {
+            target: plans.target(),
+            threads: threads(function),
+            bytes: placement::load(&buffers.requests()),
+            resident: 0,
+        };
+        memory.resident = memory.resident_with(memory.bytes);
+        Ok(memory)
+    }
+
+    /// Blocks that are resident with so many bytes, if threads use all their registers.
+    fn resident_with(&self, bytes: u64) -> u32 {
+        let registers = self.target.registers_of_each(self.threads);
+        self.target.resident_blocks(self.threads, registers, bytes)
+    }
+
+    /// Whether another buffer costs no more than too few registers for so many live words: the share of the blocks that
+    /// are still resident is no less than that of the words for which there are registers.
+    fn has_room(&self, bytes: u64, live: u32) -> bool {
+        let bytes = self.bytes + bytes;
+        let registers = self.target.registers_of_each(self.threads);
+        bytes <= u64::from(self.target.shared_memory_limit())
+            && u64::from(self.resident_with(bytes)) * u64::from(live + BESIDE)
+                >= u64::from(self.resident) * u64::from(registers)
     }
 }
 
@@ -137,13 +153,16 @@ impl Waiting<'_, '_> {
 /// Gives buffers to conversions of a block.
 fn stage<'c: 'a, 'a>(block: BlockRef<'c, 'a>, memory: &mut Memory, plans: &Plans) {
     let mut live = Live::of(block, plans);
-    let Some(first) = live.operations.first() else {
+    let Some(first) = live.operations.first().copied() else {
         return;
     };
-    let limit = plans.target().registers_of_each(threads(*first));
+    let limit = plans.target().registers_of_each(threads(first));
     let limit = limit.saturating_sub(BESIDE);
     if live.words.iter().all(|words| *words <= limit) {
         return;
+    }
+    if join_waits(&live.operations) {
+        live = Live::of(block, plans);
     }
     let mut waiting = live.waiting(plans);
     let mut carried = live.carried_in(block, plans);
@@ -152,13 +171,13 @@ fn stage<'c: 'a, 'a>(block: BlockRef<'c, 'a>, memory: &mut Memory, plans: &Plans
     for at in 0..live.operations.len() {
         while live.words[at] > limit {
             let fits = |one: &Waiting<'_, '_>| {
-                one.gain(at) > 0 && memory.bytes + one.bytes <= memory.limit
+                one.gain(at) > 0 && memory.has_room(one.bytes, live.words[at])
             };
             let candidates = (0..waiting.len()).filter(|index| fits(&waiting[*index]));
             let Some(last) = candidates.max_by_key(|index| waiting[*index].used) else {
                 let fits = |one: &Carried<'_, '_>| {
                     one.gain(at) > 0
-                        && memory.bytes + one.bytes <= memory.limit
+                        && memory.has_room(one.bytes, live.words[at])
                         && !replaced.contains(&one.used[0])
                 };
                 let candidates = (0..carried.len()).filter(|index| fits(&carried[*index]));
@@ -201,6 +220,38 @@ fn stage<'c: 'a, 'a>(block: BlockRef<'c, 'a>, memory: &mut Memory, plans: &Plans
             through_buffer(chosen.conversion, places, &mut rewriter, plans);
         }
     }
+}
+
+/// Moves each wait for asynchronous copies behind the wait before it, if no copies are issued between the two; returns
+/// whether any has moved.
+fn join_waits(operations: &[OperationRef<'_, '_>]) -> bool {
+    let mut moved = false;
+    let mut before: Option<(usize, OperationRef<'_, '_>)> = None;
+    for (at, operation) in operations.iter().copied().enumerate() {
+        if AsyncWaitOp::of(operation).is_some() {
+            let mut from = at;
+            if let Some((first, wait)) = before {
+                let behind = &operations[first + 1..at];
+                let mut made = operation.operand_values().filter_map(ValueExt::defining_op);
+                if !behind.is_empty() && !made.any(|made| behind.contains(&made)) {
+                    Rewriter::new(operation.ctx()).move_after(operation, wait);
+                    (from, moved) = (first, true);
+                }
+            }
+            before = Some((from, operation));
+        } else if issues(operation) {
+            before = None;
+        }
+    }
+    moved
+}
+
+/// Whether an operation may issue asynchronous work, or its regions may.
+fn issues(operation: OperationRef<'_, '_>) -> bool {
+    let reads = LocalLoadOp::of(operation).is_some();
+    !reads
+        && !operation.is_memory_effect_free()
+        && OpFacts::of(operation).anchor != Some(LayoutAnchor::Load)
 }
 
 /// A value from outside a loop that is, or may be, read from a buffer.
@@ -360,8 +411,8 @@ impl<'c: 'a, 'a> Live<'c, 'a> {
             let made = value.defining_op()?;
             let (made, bytes) = match ConvertLayoutOp::of(made) {
                 Some(conversion) => {
-                    let reaches = crossing(conversion, plans) >= Some(Crossing::WarpMemory);
-                    let buffer = buffer_of(conversion, plans).filter(|_| reaches)?;
+                    crossing(conversion, plans)?;
+                    let buffer = buffer_of(conversion, plans)?;
                     let bytes = buffer::room(buffer).ok()?.bytes;
                     (Made::Converted(conversion), bytes)
                 }
