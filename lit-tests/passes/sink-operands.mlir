@@ -118,3 +118,29 @@ tt.func @assembled_afterwards(%ma: !ttg.memdesc<256x128xf16, #shared, #smem>, %m
   tt.return %3, %2 : tensor<256x256xf32, #sums>, i32
 }
 }
+
+// -----
+
+#result = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>
+#columns = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [16, 2], warpsPerCTA = [1, 4], order = [0, 1]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #result}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #result}>
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+
+// Where threads multiply by themselves, each takes 64 elements of eight rows and four columns: 768 registers, which
+// ptxas cannot save if conversions load them all. Conversions within warps go through buffers as well.
+// CHECK-LABEL: @by_threads
+// CHECK: ttg.local_alloc %arg0
+// CHECK: ttg.local_alloc %arg1
+// CHECK-NOT: ttg.convert_layout
+// CHECK: %[[B:.*]] = ttg.local_load
+// CHECK-NEXT: %[[A:.*]] = ttg.local_load
+// CHECK-NEXT: tt.dot %[[A]], %[[B]], {{.*}}llopt.late_operands
+tt.func @by_threads(%x: tensor<64x64xf32, #result>, %y: tensor<64x64xf32, #columns>, %c: tensor<64x64xf32, #result>) -> tensor<64x64xf32, #result> {
+  %0 = ttg.convert_layout %x : tensor<64x64xf32, #result> -> tensor<64x64xf32, #a>
+  %1 = ttg.convert_layout %y : tensor<64x64xf32, #columns> -> tensor<64x64xf32, #b>
+  %2 = tt.dot %0, %1, %c : tensor<64x64xf32, #a> * tensor<64x64xf32, #b> -> tensor<64x64xf32, #result>
+  tt.return %2 : tensor<64x64xf32, #result>
+}
+}

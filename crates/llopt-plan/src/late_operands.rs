@@ -5,6 +5,10 @@
 //! moves loads towards their uses only as far as its scheduler sees, and an op that widens or scales an operand
 //! between the load and the product blocks the move: a product of tiles of 128 by 128 then has three times as many
 //! values as there are registers.
+//! A product by multiply-adds of each thread takes one element of each row and column at a time, but the elements for
+//! all of k fill hundreds of registers even of small tiles. There an assembler cannot help either: with so many loads
+//! and multiply-adds in one block, NVIDIA's gives up and keeps nearly everything in memory.
+//!
 //! Other values that a thread holds while the product is computed count as well: accumulators of other products, and
 //! tiles that have been loaded for later iterations. Structured control flow no longer exists when code is generated,
 //! so the pass that moves operands marks the products that take them late ([`LATE`]).
@@ -24,6 +28,7 @@ use llopt_target::Target;
 use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
 
 use crate::element::Element;
+use crate::product::is_by_threads;
 use crate::tensor::TensorType;
 use crate::types::Types;
 
@@ -32,8 +37,8 @@ use crate::types::Types;
 pub const LATE: &str = "llopt.late_operands";
 
 /// Whether the operands and accumulators of a product, and the values held across it, are more than the registers of
-/// `threads` threads, on a target where LLVM allocates registers. An assembler that follows LLVM orders instructions
-/// by register pressure itself. `more` is the number of additional registers for values that do not exist yet.
+/// `threads` threads, where LLVM allocates registers or threads multiply by themselves. An assembler that follows LLVM
+/// orders the few instructions of a product by matrix units by register pressure itself. `more` is the number of additional registers for values that do not exist yet.
 #[must_use]
 pub fn exceeds_registers(
     dot: DotOp<'_, '_>,
@@ -42,16 +47,14 @@ pub fn exceeds_registers(
     threads: u32,
     more: u32,
 ) -> bool {
-    if !target.llvm_allocates_registers() {
-        return false;
-    }
     let all = [dot.a(), dot.b(), dot.c()].map(|value| words(value, types));
     let all: Option<u32> = all.into_iter().sum();
     all.is_some_and(|all| is_scarce(all + held_across(dot, types) + more, target, threads))
+        && (target.llvm_allocates_registers() || is_by_threads(dot, types, target))
 }
 
 /// Registers of a thread for addresses, counters, rows and columns.
-const BESIDE: u32 = 40;
+pub const BESIDE: u32 = 40;
 
 /// Registers of a thread that are left for fragments of the operands of a product; `chain` loads some or all of the
 /// operands.
@@ -122,7 +125,8 @@ fn held_across(dot: DotOp<'_, '_>, types: &Types) -> u32 {
 }
 
 /// The words of a tensor that are held, as opposed to computed for each access.
-fn held_words(value: Value<'_, '_>, types: &Types) -> Option<u32> {
+#[must_use]
+pub fn held_words(value: Value<'_, '_>, types: &Types) -> Option<u32> {
     let of = types.resolve(value.r#type()).ok()?;
     let tensor = of.tensor()?;
     match tensor.element {

@@ -6,11 +6,15 @@
 //! instructions that fit, the one is taken that keeps the matrix unit busy for the shortest time, and among these the
 //! one with the fewest executions.
 
-use llopt_dialects::tt::ScaleDotElemType;
+use llopt_dialects::tt::{DotOp, InputPrecision, ScaleDotElemType};
 use llopt_layout::matrix_product::{Division, Matrices, NotDivisible, divide};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::Target;
 use llopt_target::matrix::{MatrixElement, MatrixInstruction, instructions_for};
+use melior::ir::{Value, ValueLike};
+
+use crate::element::{Element, Float8};
+use crate::types::Types;
 
 /// The type in which a matrix unit takes a scaled operand, and how many elements of it an element of the tensor holds.
 #[must_use]
@@ -124,6 +128,88 @@ impl Problem<'_> {
         }
         best.ok_or(reason)
     }
+}
+
+/// The types in which a matrix unit may take these elements. `rounds` says whether `f32` may lose precision.
+#[must_use]
+pub fn unit_elements(element: Element, rounds: bool) -> &'static [MatrixElement] {
+    match element {
+        Element::F16 => &[MatrixElement::F16],
+        Element::Bf16 => &[MatrixElement::Bf16],
+        Element::F32 if rounds => &[MatrixElement::Tf32, MatrixElement::F32],
+        Element::F32 => &[MatrixElement::F32],
+        Element::F64 => &[MatrixElement::F64],
+        Element::Int(8) => &[MatrixElement::S8],
+        Element::Int(32) => &[MatrixElement::I32],
+        Element::Float8(Float8::E4M3FN) => &[MatrixElement::E4m3],
+        Element::Float8(Float8::E5M2) => &[MatrixElement::E5m2],
+        Element::Float8(Float8::E4M3FNUZ) => &[MatrixElement::E4m3Fnuz],
+        Element::Float8(Float8::E5M2FNUZ) => &[MatrixElement::E5m2Fnuz],
+        Element::Int(_) | Element::Pointer { .. } => &[],
+    }
+}
+
+/// Whether every number of one type is one of the other, among the types of operands; in `f32` also of `tf32`.
+fn holds(wide: Element, narrow: Element) -> bool {
+    match (wide, narrow) {
+        (Element::F16 | Element::Bf16 | Element::F32, Element::Float8(_))
+        | (Element::F32, Element::F16 | Element::Bf16) => true,
+        _ => wide == narrow && wide != Element::F32,
+    }
+}
+
+/// The wider type in which a matrix unit multiplies operands of few bits exactly, and how; `None` if it does not.
+#[must_use]
+pub fn widened(
+    layouts: Matrices<'_>,
+    narrow: [Element; 2],
+    sum: Element,
+    target: Target,
+) -> Option<(Element, Selection)> {
+    let wider = [Element::F16, Element::Bf16, Element::F32].into_iter();
+    let mut exact = wider.filter(|wide| {
+        narrow.iter().any(|element| element != wide)
+            && narrow.iter().all(|element| holds(*wide, *element))
+    });
+    exact.find_map(|wide| {
+        let problem = Problem {
+            layouts,
+            a: unit_elements(wide, true),
+            b: unit_elements(wide, true),
+            c: unit_elements(sum, false),
+        };
+        let selection = problem.select(target, |row| row.scale.is_none()).ok()?;
+        Some((wide, selection))
+    })
+}
+
+/// The executions of a matrix instruction that compute a product, if one takes its elements in these layouts, as they
+/// are or widened.
+#[must_use]
+pub fn selection(dot: DotOp<'_, '_>, types: &Types, target: Target) -> Option<Selection> {
+    let tensor = |value: Value<'_, '_>| types.resolve(value.r#type()).ok()?.tensor().cloned();
+    let (a, b, c) = (tensor(dot.a())?, tensor(dot.b())?, tensor(dot.c())?);
+    let layouts = Matrices {
+        a: a.layout(),
+        b: b.layout(),
+        c: c.layout(),
+    };
+    let rounds = dot.input_precision() == InputPrecision::Tf32;
+    let problem = Problem {
+        layouts,
+        a: unit_elements(a.element, rounds),
+        b: unit_elements(b.element, rounds),
+        c: unit_elements(c.element, false),
+    };
+    let found = problem.select(target, |row| row.scale.is_none()).ok();
+    let wider = || widened(layouts, [a.element, b.element], c.element, target);
+    found.or_else(|| wider().map(|(_, selection)| selection))
+}
+
+/// Whether threads compute a product by multiply-adds, as no matrix unit takes its elements in these layouts.
+#[must_use]
+pub fn is_by_threads(dot: DotOp<'_, '_>, types: &Types, target: Target) -> bool {
+    selection(dot, types, target).is_none()
 }
 
 #[cfg(test)]

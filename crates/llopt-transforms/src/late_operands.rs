@@ -21,6 +21,7 @@ use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::late_operands::{LATE, chain, exceeds_registers, is_elementwise, room, words};
 use llopt_plan::plans::Plans;
+use llopt_plan::product::is_by_threads;
 use llopt_plan::request::conversion_request;
 use melior::ir::{OperationRef, Value, ValueLike};
 
@@ -54,7 +55,11 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
         let beside = stored_between(dot, plans);
         if exceeds_registers(dot, plans.types(), plans.target(), threads, beside) {
             for conversion in conversions(dot, plans) {
-                through_buffer(conversion, &mut rewriter, plans);
+                // Nothing else writes the buffer, so it can be read behind what disturbs other memory.
+                let here = conversion.operation();
+                let is_operand = conversion.result().users().all(|user| user == operation);
+                let read_at = if is_operand { operation } else { here };
+                through_buffer(conversion, [here, read_at], &mut rewriter, plans);
             }
             let mut chain = chain(dot);
             order_reads(&mut chain, operation);
@@ -166,6 +171,11 @@ fn memory<'c: 'a, 'a>(view: Value<'c, 'a>) -> Value<'c, 'a> {
 /// nothing else.
 fn conversions<'c: 'a, 'a>(dot: DotOp<'c, 'a>, plans: &Plans) -> Vec<ConvertLayoutOp<'c, 'a>> {
     let product = dot.operation();
+    // Threads that multiply by themselves take more elements than they give.
+    let nearest = match is_by_threads(dot, plans.types(), plans.target()) {
+        true => Crossing::Lanes,
+        false => Crossing::BlockMemory,
+    };
     let mut found = Vec::new();
     let mut open = vec![dot.a(), dot.b()];
     while let Some(value) = open.pop() {
@@ -177,7 +187,9 @@ fn conversions<'c: 'a, 'a>(dot: DotOp<'c, 'a>, plans: &Plans) -> Vec<ConvertLayo
             continue;
         }
         match ConvertLayoutOp::of(made) {
-            Some(conversion) if shares_memory(conversion, plans) => found.push(conversion),
+            Some(conversion) if crossing(conversion, plans) >= Some(nearest) => {
+                found.push(conversion)
+            }
             Some(_) => {}
             None if is_elementwise(made) => open.extend(made.operand_values()),
             None => {}
@@ -186,47 +198,69 @@ fn conversions<'c: 'a, 'a>(dot: DotOp<'c, 'a>, plans: &Plans) -> Vec<ConvertLayo
     found
 }
 
-/// Whether the cheapest plan of a conversion uses memory that all warps of a block share.
-fn shares_memory(conversion: ConvertLayoutOp<'_, '_>, plans: &Plans) -> bool {
-    let operation = conversion.operation();
-    let tensor = |value: Value<'_, '_>| ring::tensor(plans, value.r#type());
-    let (Some(from), Some(to)) = (tensor(conversion.src()), tensor(conversion.result())) else {
-        return false;
-    };
-    let plan = plans.conversion(operation, &from, &to).ok();
-    matches!(conversion_request(operation), Ok(None))
-        && plan.is_some_and(|plan| match &plan.movement {
-            Movement::Shared(shared) => shared.scope == Scope::Block,
-            Movement::Nothing | Movement::Registers { .. } | Movement::Shuffle(_) => false,
-        })
+/// How far the cheapest plan of a conversion moves elements, and through what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Crossing {
+    /// Between the lanes of a warp, by shuffles.
+    Lanes,
+    /// Between the lanes of a warp, through shared memory.
+    WarpMemory,
+    /// Between warps, through shared memory.
+    BlockMemory,
 }
 
-/// Replaces a conversion by a store to a buffer and a load from it.
-fn through_buffer<'c: 'a, 'a>(
+/// How far a conversion moves elements; `None` if they stay in their threads or the user asks for a plan.
+pub(crate) fn crossing(conversion: ConvertLayoutOp<'_, '_>, plans: &Plans) -> Option<Crossing> {
+    let operation = conversion.operation();
+    let tensor = |value: Value<'_, '_>| ring::tensor(plans, value.r#type());
+    let (from, to) = (tensor(conversion.src())?, tensor(conversion.result())?);
+    let plan = plans.conversion(operation, &from, &to).ok()?;
+    if !matches!(conversion_request(operation), Ok(None)) {
+        return None;
+    }
+    match &plan.movement {
+        Movement::Nothing | Movement::Registers { .. } => None,
+        Movement::Shuffle(_) => Some(Crossing::Lanes),
+        Movement::Shared(shared) if shared.scope == Scope::Block => Some(Crossing::BlockMemory),
+        Movement::Shared(_) => Some(Crossing::WarpMemory),
+    }
+}
+
+/// The buffer through which a conversion goes that becomes a store and a load; `None` if there is none that fits.
+pub(crate) fn buffer_of<'c>(
+    conversion: ConvertLayoutOp<'c, '_>,
+    plans: &Plans,
+) -> Option<MemDesc<'c>> {
+    let from = RankedTensor::of(conversion.src().r#type())?;
+    let to = conversion.result();
+    let parts = parts_of(conversion.result(), plans);
+    let passage = ring::between(plans, from, &[to.r#type()], None, None, parts)?;
+    MemDesc::of(MemDesc::get(&MemDescParts {
+        mutable: false,
+        ..ring::slot(from, passage.encoding)
+    }))
+}
+
+/// Replaces a conversion by a store to a buffer and a load from it, each before an operation.
+pub(crate) fn through_buffer<'c: 'a, 'a>(
     conversion: ConvertLayoutOp<'c, 'a>,
+    [store_at, load_at]: [OperationRef<'c, 'a>; 2],
     rewriter: &mut Rewriter<'c, 'a>,
     plans: &Plans,
 ) {
     let operation = conversion.operation();
-    let tensor = |value: Value<'c, 'a>| RankedTensor::of(value.r#type());
-    let (Some(from), Some(to)) = (tensor(conversion.src()), tensor(conversion.result())) else {
+    let Some(memory) = buffer_of(conversion, plans) else {
         return;
     };
-    let parts = parts_of(conversion.result(), plans);
-    let Some(passage) = ring::between(plans, from, &[to.r#type()], None, None, parts) else {
-        return;
-    };
-    let memory = MemDesc::get(&MemDescParts {
-        mutable: false,
-        ..ring::slot(from, passage.encoding)
-    });
     let (location, source) = (operation.loc(), conversion.src());
-    let alloc = LocalAllocOp::build(location, memory, Some(source), None);
-    rewriter.set_before(operation);
+    let loaded = conversion.result().r#type();
+    let alloc = LocalAllocOp::build(location, memory.r#type(), Some(source), None);
+    rewriter.set_before(store_at);
     let Some(buffer) = rewriter.insert(alloc).result_value(0) else {
         return;
     };
-    let load = LocalLoadOp::build(location, to.r#type(), buffer, None);
+    let load = LocalLoadOp::build(location, loaded, buffer, None);
+    rewriter.set_before(load_at);
     if let Some(loaded) = rewriter.insert(load).result_value(0) {
         rewriter.replace(operation, &[loaded]);
     }

@@ -36,6 +36,7 @@ mod program;
 pub mod reorder;
 pub mod scaled_dot;
 pub mod split_k;
+pub mod staged_conversions;
 pub mod tensor_copies;
 mod tile_addresses;
 pub mod tile_parts;
@@ -91,6 +92,7 @@ pub static PASSES: &[&PassSpec] = &[
     &pipelining::TAKE_TURNS,
     &scaled_dot::REWRITE,
     &split_k::SPLIT,
+    &staged_conversions::STAGE,
     &products::COMPLETE,
     &tensor_copies::REWRITE,
     &tile_parts::REWRITE,

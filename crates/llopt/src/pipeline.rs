@@ -24,8 +24,8 @@ use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, compact_iterations, dependent_launch,
     descriptor_blocks, descriptor_objects, descriptor_to_copy, descriptor_to_pointer, early_loads,
     f32_dot, late_operands, layouts, legalize, longest_first, loops, ownership, persistent,
-    pipelining, products, scaled_dot, split_k, tensor_copies, tile_parts, unswitch, warp_groups,
-    whole_tiles, widened_products,
+    pipelining, products, scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts,
+    unswitch, warp_groups, whole_tiles, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
@@ -489,6 +489,12 @@ const STEPS: &[Step] = {
         Step::new(Memory, "shared memory", Work::Pass(&legalize::LEGALIZE))
             .requires(&[P::Layouts, P::FitsOptions, P::NamesTarget])
             .ensures(&[P::Legal]),
+        Step::new(
+            Memory,
+            "shared memory",
+            Work::Pass(&staged_conversions::STAGE),
+        )
+        .requires(&[P::Legal, P::NamesTarget]),
         Step::new(Memory, "shared memory", Work::Pass(&late_operands::SINK))
             .requires(&[P::Layouts, P::NamesTarget]),
         Step::new(Memory, "shared memory", Work::Pass(&early_loads::ISSUE))

@@ -5,9 +5,9 @@
 
 use llopt_dialects::tt;
 use llopt_layout::matrix_product::Matrices;
-use llopt_plan::product::Problem;
+use llopt_plan::product::{Problem, unit_elements};
 
-use crate::ops::matrix::instruction::{self, Factor, Factors, unit_elements};
+use crate::ops::matrix::instruction::{self, Factor, Factors};
 use crate::ops::matrix::otherwise;
 use crate::walk::function::{FunctionLowering, Lowered};
 

@@ -12,7 +12,6 @@ use inkwell::IntPredicate;
 use llopt_dialects::ttg::{LocalLoadOp, LocalStoreOp};
 use llopt_dialects::{Op, amdg, tt};
 use llopt_mlir::ir::{OperationExt, ValueExt};
-use llopt_plan::element::{Element, Float8};
 use llopt_plan::late_operands::LATE;
 use llopt_plan::product::Selection;
 use llopt_plan::tensor::{TensorType, ValueType};
@@ -29,24 +28,6 @@ use crate::walk::decision::{Choice, Product};
 use crate::walk::emit_late;
 use crate::walk::function::{FunctionLowering, Lowered, integer_attribute};
 use crate::walk::late::Emitted;
-
-/// The types in which a matrix unit may take these elements. `rounds` says whether `f32` may lose precision.
-pub(super) fn unit_elements(element: Element, rounds: bool) -> &'static [MatrixElement] {
-    match element {
-        Element::F16 => &[MatrixElement::F16],
-        Element::Bf16 => &[MatrixElement::Bf16],
-        Element::F32 if rounds => &[MatrixElement::Tf32, MatrixElement::F32],
-        Element::F32 => &[MatrixElement::F32],
-        Element::F64 => &[MatrixElement::F64],
-        Element::Int(8) => &[MatrixElement::S8],
-        Element::Int(32) => &[MatrixElement::I32],
-        Element::Float8(Float8::E4M3FN) => &[MatrixElement::E4m3],
-        Element::Float8(Float8::E5M2) => &[MatrixElement::E5m2],
-        Element::Float8(Float8::E4M3FNUZ) => &[MatrixElement::E4m3Fnuz],
-        Element::Float8(Float8::E5M2FNUZ) => &[MatrixElement::E5m2Fnuz],
-        Element::Int(_) | Element::Pointer { .. } => &[],
-    }
-}
 
 /// Cycles of an execution during which a warp issues many other instructions.
 const LONG: u32 = 32;
@@ -172,7 +153,7 @@ impl<'c, 'a, 'ctx> Factor<'c, 'a, 'ctx> {
     }
 
     /// Whether some register of a part, in which each register has `packed` elements, has not been emitted.
-    fn lacks(&self, part: &[Option<u32>], packed: u32) -> bool {
+    pub(super) fn lacks(&self, part: &[Option<u32>], packed: u32) -> bool {
         let mut registers = part.iter().flatten();
         registers.any(|register| self.registers[(register / packed) as usize].is_none())
     }
@@ -201,7 +182,7 @@ pub(super) fn whole<'ctx>(
 }
 
 /// Registers of an operand, emitted if they have not been.
-fn registers_of<'ctx>(
+pub(super) fn registers_of<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     factor: &mut Factor<'_, '_, 'ctx>,
     wanted: &[u32],
