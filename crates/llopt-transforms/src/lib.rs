@@ -40,6 +40,7 @@ mod tile_addresses;
 pub mod tile_parts;
 pub mod warp_groups;
 pub mod whole_tiles;
+pub mod wide_iterations;
 pub mod widened_products;
 
 /// All passes of this crate.
@@ -92,6 +93,7 @@ pub static PASSES: &[&PassSpec] = &[
     &tile_parts::REWRITE,
     &warp_groups::ALLOCATE,
     &whole_tiles::REWRITE,
+    &wide_iterations::REWRITE,
     &widened_products::REWRITE,
 ];
 

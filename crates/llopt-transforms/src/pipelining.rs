@@ -115,6 +115,7 @@ pub use account::{LoopAccount, Pipelined, PlacedUnit, Producer};
 pub use ping_pong::{
     DIALECTS as TURN_DIALECTS, Request as TurnRequest, TAKE_TURNS, Turns, TurnsAccount, take_turns,
 };
+pub(crate) use warps::LoopPrice;
 pub use warps::choose as choose_warps;
 
 pub(crate) use account::place;
