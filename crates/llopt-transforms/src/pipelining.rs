@@ -115,12 +115,12 @@ pub use account::{LoopAccount, Pipelined, PlacedUnit, Producer};
 pub use ping_pong::{
     DIALECTS as TURN_DIALECTS, Request as TurnRequest, TAKE_TURNS, Turns, TurnsAccount, take_turns,
 };
-pub(crate) use warps::LoopPrice;
 pub use warps::choose as choose_warps;
 
 pub(crate) use account::place;
 use candidate::Candidate;
 use division::{Request, divide};
+pub(crate) use graph::{ISSUERS, is_special, matrix_cycles};
 use stages::Given;
 
 /// The option of the passes that decide on stages.

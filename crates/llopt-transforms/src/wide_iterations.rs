@@ -55,18 +55,24 @@ use llopt_mlir::rewrite::Rewriter;
 use llopt_target::{Feature, Target};
 use melior::ir::OperationRef;
 
-use crate::layouts::Grid;
-use crate::loops::induction::Numbers;
+use crate::loops::concatenate::Concatenation;
+use crate::loops::induction::{is_multiple, most_iterations};
 use crate::loops::unroll::{RARE, STAGES};
 use crate::loops::view::{For, innermost};
 use crate::pipelining::place;
 pub use price::{Cycles, Setting};
 use proof::Proof;
 
+/// Why a loop with one iteration stays as it is.
+const ONE_ITERATION: &str = "it has no more than one iteration";
+/// Why two loops stay as they are that will be one.
+const BECOMES_ONE: &str =
+    "it and the loop beside it become one, which a rest between them would prevent";
+
 /// The pass.
 pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
-    dependencies: &["arith", "math", "scf", "tt", "ttg", "ttng"],
+    dependencies: &["arith", "scf", "tt"],
     options: &[
         PassOption {
             name: "target",
@@ -104,15 +110,11 @@ fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint>
     let target =
         Target::parse(run.text("target")).map_err(|error| Complaint::new(error.to_string()))?;
     let number = |name: &str| u32::try_from(run.integer(name)).unwrap_or(1).max(1);
-    let grid = Grid {
-        num_warps: number("num-warps").next_power_of_two(),
-        threads_per_warp: target.warp_size(),
-        num_ctas: 1,
-    };
     let setting = Setting {
         target,
-        grid,
+        num_warps: number("num-warps"),
         stages: number("num-stages"),
+        concatenates: false,
     };
     let request = match run.flag("everywhere") {
         true => Request::Everywhere,
@@ -151,64 +153,102 @@ pub struct Wide {
     pub has_rest: bool,
 }
 
-/// A loop and the proof for it.
-type Proven<'c, 'a> = (For<'c, 'a>, Proof<'c, 'a>);
+/// A loop that can be widened, with the proof and what the model says.
+struct Candidate<'c, 'a> {
+    of: For<'c, 'a>,
+    proof: Proof<'c, 'a>,
+    /// The stages that the program asks for.
+    stages: u32,
+    cycles: Option<Cycles>,
+}
 
-/// Makes wide iterations in the loops of a module without layouts; answers an account of each loop that reduces.
+impl<'c: 'a, 'a> Candidate<'c, 'a> {
+    /// A loop, if it can be widened, and should be.
+    fn of(of: For<'c, 'a>, request: Request, setting: Setting) -> Result<Self, String> {
+        let asked: Option<u32> = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
+        let stages = asked.unwrap_or(setting.stages);
+        let proof = prove(of, setting.target.has(Feature::BulkTensorCopy))?;
+        let cycles = match request {
+            Request::Everywhere => None,
+            Request::WhereFaster => Some(price::compare(of, &proof, stages, setting)?),
+        };
+        Ok(Self {
+            of,
+            proof,
+            stages,
+            cycles,
+        })
+    }
+
+    /// Whether the loop as it was will remain.
+    fn leaves_rest(&self) -> bool {
+        !self.proof.assumed.is_empty() || !is_multiple(self.of, rewrite::FACTOR)
+    }
+
+    /// Widens it.
+    fn write(&self, rewriter: &mut Rewriter<'c, 'a>) -> Result<Wide, String> {
+        let wanted = self.cycles.map(|cycles| cycles.stages);
+        let wanted = wanted.filter(|wanted| *wanted != self.stages);
+        let has_rest = write(rewriter, self.of, &self.proof, wanted)?;
+        Ok(Wide {
+            extent: self.proof.extent(),
+            cycles: self.cycles,
+            has_rest,
+        })
+    }
+}
+
+/// Makes wide iterations in the loops of a module without layouts; answers an account of each of the innermost loops.
 pub fn widen(module: OperationRef<'_, '_>, request: Request, setting: Setting) -> Vec<WideAccount> {
-    let has_boxes = setting.target.has(Feature::BulkTensorCopy);
-    let (mut accounts, mut proven) = (Vec::new(), Vec::new());
-    for of in innermost(module) {
-        let location = place(of.operation());
-        match prove(of, has_boxes) {
-            Ok(proof) => proven.push((location, (of, proof))),
-            Err(reason) => accounts.push(WideAccount {
-                location,
-                outcome: Err(reason),
-            }),
+    let loops = innermost(module);
+    let mut candidates: Vec<Result<Candidate, String>> = loops
+        .iter()
+        .map(|of| Candidate::of(*of, request, setting))
+        .collect();
+    for first in 0..loops.len().saturating_sub(1) {
+        let both = [first, first + 1];
+        let are_whole = both
+            .iter()
+            .all(|at| candidates[*at].as_ref().is_ok_and(|of| !of.leaves_rest()));
+        let become_one = setting.concatenates
+            && !are_whole
+            && Concatenation::of(loops[first], loops[first + 1]).is_ok();
+        if become_one {
+            for at in both {
+                candidates[at] = Err(BECOMES_ONE.to_owned());
+            }
         }
     }
-    if proven.is_empty() {
-        return accounts;
-    }
-    let verdicts = match request {
-        Request::Everywhere => proven.iter().map(|_| Ok(None)).collect(),
-        Request::WhereFaster => price::compare(module, setting, has_boxes),
-    };
+    let places: Vec<String> = loops.iter().map(|of| place(of.operation())).collect();
     let mut rewriter = Rewriter::new(module.ctx());
-    for ((location, proven), verdict) in proven.into_iter().zip(verdicts) {
-        let outcome = verdict.and_then(|cycles| {
-            let stages = cycles.map(|cycles: Cycles| cycles.stages);
-            let has_rest = write(&mut rewriter, &proven, stages)?;
-            Ok(Wide {
-                extent: proven.1.extent(),
-                cycles,
-                has_rest,
-            })
-        });
+    let mut accounts = Vec::new();
+    for (location, candidate) in places.into_iter().zip(candidates) {
+        let outcome = match candidate {
+            Ok(candidate) => candidate.write(&mut rewriter),
+            Err(reason) => Err(reason),
+        };
         accounts.push(WideAccount { location, outcome });
     }
     accounts
 }
 
 fn prove<'c: 'a, 'a>(of: For<'c, 'a>, has_boxes: bool) -> Result<Proof<'c, 'a>, String> {
-    if Numbers::of(of).is_some_and(|numbers| numbers.count() < 2) {
-        return Err("it has one iteration".to_owned());
+    if most_iterations(of).is_some_and(|most| most < u64::from(rewrite::FACTOR)) {
+        return Err(ONE_ITERATION.to_owned());
     }
     Proof::of(of, has_boxes)
 }
 
-/// Widens a loop; answers whether the loop as it was remains.
+/// Widens a loop, which is to have another number of stages if one is given; answers whether the loop as it was remains.
 fn write<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
-    (of, proof): &Proven<'c, 'a>,
+    of: For<'c, 'a>,
+    proof: &Proof<'c, 'a>,
     stages: Option<u32>,
 ) -> Result<bool, String> {
     let context = rewriter.context();
-    let asked: Option<u32> = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
-    let widened = rewrite::widen(rewriter, *of, proof).ok_or("it has one iteration")?;
-    // As many bytes are outstanding in half as many iterations.
-    if let Some(stages) = stages.filter(|stages| asked != Some(*stages)) {
+    let widened = rewrite::widen(rewriter, of, proof).ok_or(ONE_ITERATION)?;
+    if let Some(stages) = stages {
         let stages = attr::i32(context, stages.cast_signed());
         widened.main.operation().set_attr(STAGES, stages);
     }
@@ -216,7 +256,8 @@ fn write<'c: 'a, 'a>(
     if let Some(rest) = rest {
         // A single iteration is not worth a pipeline.
         rest.operation().set_attr(STAGES, attr::i32(context, 1));
-        rest.operation().set_discardable_attr(RARE, attr::unit(context));
+        rest.operation()
+            .set_discardable_attr(RARE, attr::unit(context));
     }
     Ok(rest.is_some())
 }

@@ -161,15 +161,13 @@ pub(crate) fn widen_iterations(
         context.get_or_load_dialect(dialect);
     }
     // The model takes four warps where the number is still to be chosen.
-    let warps = options.num_warps.filter(|warps| warps.is_power_of_two());
+    let warps = options.num_warps.filter(|warps| *warps > 0);
     let setting = wide_iterations::Setting {
         target: options.target,
-        grid: Grid {
-            num_warps: warps.unwrap_or(4),
-            threads_per_warp: options.target.warp_size(),
-            num_ctas: 1,
-        },
+        num_warps: warps.unwrap_or(4),
         stages: options.num_stages,
+        // Blocks that compute several programs run two loops in sequence as one.
+        concatenates: options.persistent != Persistent::Off,
     };
     let operation = module.as_operation();
     let accounts = wide_iterations::widen(operation, request, setting);

@@ -30,9 +30,7 @@ use llopt_transforms::{
 use melior::Context;
 use melior::ir::Module;
 
-use crate::{
-    Error, Options, Persistent, PingPong, TensorCopies, Timings, WideIterations, module,
-};
+use crate::{Error, Options, Persistent, PingPong, TensorCopies, Timings, WideIterations, module};
 
 /// A part of the pipeline that is entered or left as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -63,7 +63,8 @@ impl FromStr for WideIterations {
 
     fn from_str(text: &str) -> Result<Self, NoSuchWideIterations> {
         let mut all = [Self::Off, Self::Auto, Self::On].into_iter();
-        all.find(|one| one.name() == text).ok_or(NoSuchWideIterations)
+        all.find(|one| one.name() == text)
+            .ok_or(NoSuchWideIterations)
     }
 }
 
@@ -111,11 +112,22 @@ impl fmt::Display for WideLoop {
             return writeln!(f, "Loop ({location}) keeps its tiles: {reason}.");
         }
         let [narrow, wide] = self.extents.unwrap_or_default();
-        write!(f, "Loop ({location}) reduces over {wide} elements in an iteration instead of {narrow}")?;
+        write!(
+            f,
+            "Loop ({location}) reduces over {wide} elements in an iteration instead of {narrow}"
+        )?;
         if let Some([two, one]) = self.cycles {
             write!(f, ", in about {one} cycles instead of {two} for two")?;
         }
-        writeln!(f, "{}.", if self.has_rest { "; the loop as it was remains for the rest" } else { "" })
+        writeln!(
+            f,
+            "{}.",
+            if self.has_rest {
+                "; the loop as it was remains for the rest"
+            } else {
+                ""
+            }
+        )
     }
 }
 

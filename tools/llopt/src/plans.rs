@@ -1,7 +1,9 @@
 //! Options that request kinds of plans and of accesses, for all commands that generate code.
 
 use clap::Args;
-use llopt::{ConversionRequest, GatherRequest, Options, Persistent, PingPong, TensorCopies, WideIterations};
+use llopt::{
+    ConversionRequest, GatherRequest, Options, Persistent, PingPong, TensorCopies, WideIterations,
+};
 
 /// The requested kinds of plans and of accesses.
 #[derive(Args, Clone, Copy, Debug)]

@@ -90,7 +90,9 @@ pub fn is_multiple(of: For<'_, '_>, factor: u32) -> bool {
     distance.add(of.upper(), 1, DEEPEST);
     distance.add(of.lower(), -1, DEEPEST);
     let factors = distance.terms.iter().map(|(_, factor)| *factor);
-    factors.chain([distance.constant]).all(|number| number % group == 0)
+    factors
+        .chain([distance.constant])
+        .all(|number| number % group == 0)
 }
 
 /// The most ops between a bound and a term of it.

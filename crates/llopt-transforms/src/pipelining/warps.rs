@@ -25,7 +25,6 @@ use melior::ir::{Module, OperationRef, Value, ValueLike};
 use super::graph;
 use super::live_registers::live_registers;
 use crate::layouts::{self, Grid, times};
-use crate::loops::needs::needs;
 use crate::loops::view::For;
 use crate::products::is_product;
 
@@ -60,92 +59,30 @@ pub fn choose(module: OperationRef<'_, '_>, grid: Grid, stages: u32, target: Tar
     best.map_or(TRIED[0], |(_, warps)| warps)
 }
 
-/// The price of an iteration of a loop with products, for blocks of so many warps.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LoopPrice {
-    /// Cycles of the matrix units, and of the threads' units.
-    matrix: u32,
-    threads: u32,
-    /// Whether a product takes what threads compute from another one.
-    is_chain: bool,
-    warps: u32,
-    threads_of_block: u32,
-    /// Registers of a thread that the loop needs, and that there are.
-    needed: u32,
-    most: u32,
-    /// Bytes of shared memory for each stage, and besides.
-    each: u64,
-    besides: u64,
-}
-
-impl LoopPrice {
-    /// The price of a loop, if it has products.
-    pub(crate) fn of(of: For<'_, '_>, warps: u32, plans: &Plans) -> Option<Self> {
-        let operations = of.operations();
-        let products = operations.iter().copied().filter(|inner| is_product(*inner));
-        let products: Vec<OperationRef> = products.collect();
-        if products.is_empty() {
-            return None;
-        }
-        let is_chain = products.iter().any(|product| {
-            let needed = needs(of, *product);
-            products.iter().any(|other| other != product && needed.contains(other))
-        });
-        let scheduled = graph::schedule(of, &[], &[], plans, warps);
-        let threads_of_block = warps * plans.target().warp_size();
-        let (one, two) = (shared_bytes(of, 1), shared_bytes(of, 2));
-        Some(Self {
-            matrix: scheduled.matrix,
-            threads: scheduled.threads,
-            is_chain,
-            warps,
-            threads_of_block,
-            needed: live_registers(of, plans) + BESIDE,
-            most: plans.target().plain_registers_of_each(threads_of_block),
-            each: two - one,
-            besides: one - (two - one).min(one),
-        })
-    }
-
-    /// The blocks that are resident with so many stages.
-    pub(crate) fn resident_blocks(&self, stages: u32, target: Target) -> u32 {
-        let shared = self.besides + u64::from(stages.max(2)) * self.each;
-        target.resident_blocks(self.threads_of_block, self.needed.min(self.most), shared)
-    }
-
-    /// Cycles of matrix units and threads: those of both where they wait for one another.
-    pub(crate) fn matrix_and_threads(&self) -> f64 {
-        let (matrix, threads) = (f64::from(self.matrix), f64::from(self.threads));
-        match self.is_chain {
-            true => matrix + threads,
-            false => matrix.max(threads),
-        }
-    }
-
-    /// Cycles in which spilled registers are stored once and loaded once.
-    pub(crate) fn spilling(&self) -> f64 {
-        let spilled = self.needed.saturating_sub(self.most);
-        f64::from(2 * spilled * self.warps)
-    }
-
-    /// Cycles of an iteration for each of the blocks that are resident with so many stages.
-    fn interval(&self, stages: u32, target: Target) -> f64 {
-        let (matrix, threads) = (f64::from(self.matrix), f64::from(self.threads));
-        let blocks = self.resident_blocks(stages, target);
-        let overlapped = (matrix + threads) / f64::from(blocks);
-        matrix.max(threads).max(overlapped) + self.spilling()
-    }
-}
-
 /// The cycles of all loops with products; `None` if there are none.
 fn price(module: OperationRef<'_, '_>, warps: u32, stages: u32, plans: &Plans) -> Option<u64> {
+    let target = plans.target();
+    let threads = warps * target.warp_size();
+    let most = target.plain_registers_of_each(threads);
     let mut all: Option<f64> = None;
     module.for_each_op(Walk::PreOrder, |operation| {
-        let price = For::of(operation).and_then(|of| LoopPrice::of(of, warps, plans));
-        if let Some(price) = price {
-            let interval = price.interval(stages, plans.target());
-            *all.get_or_insert(0.0) += interval * runs(operation);
+        let Some(of) = For::of(operation) else {
+            return;
+        };
+        if !of.operations().iter().any(|inner| is_product(*inner)) {
+            return;
         }
+        let scheduled = graph::schedule(of, &[], &[], plans, warps);
+        let needed = live_registers(of, plans) + BESIDE;
+        let spilled = needed.saturating_sub(most);
+        let shared = shared_bytes(of, u64::from(stages.max(2)));
+        let blocks = target.resident_blocks(threads, needed.min(most), shared);
+        let (matrix, plain) = (f64::from(scheduled.matrix), f64::from(scheduled.threads));
+        let overlapped = (matrix + plain) / f64::from(blocks);
+        let interval = matrix.max(plain).max(overlapped);
+        // Stored once and loaded once.
+        let spilling = f64::from(2 * spilled * warps);
+        *all.get_or_insert(0.0) += (interval + spilling) * runs(operation);
     });
     all.map(|cycles| cycles.ceil() as u64)
 }

@@ -88,7 +88,9 @@ impl Relation {
             Transfer::Transpose => {
                 let order = operation.attr("order").and_then(AttributeExt::as_integers);
                 let order = order.into_iter().flatten().map(usize::try_from);
-                order.collect::<Result<_, _>>().map_or(Self::Unknown, Self::Permutes)
+                order
+                    .collect::<Result<_, _>>()
+                    .map_or(Self::Unknown, Self::Permutes)
             }
             Transfer::Reduce => axis().map_or(Self::Unknown, Self::Reduces),
             Transfer::Product => {
@@ -167,7 +169,10 @@ impl<'c: 'a, 'a> Axes<'c, 'a> {
             }
         }
         for own in values {
-            let long: Vec<Axis> = own.into_iter().filter(|axis| axes.extents[*axis] > 1).collect();
+            let long: Vec<Axis> = own
+                .into_iter()
+                .filter(|axis| axes.extents[*axis] > 1)
+                .collect();
             if (1..long.len()).any(|at| long[..at].contains(&long[at])) {
                 return Err("rows of a tensor are columns of it as well".to_owned());
             }
@@ -182,7 +187,10 @@ impl<'c: 'a, 'a> Axes<'c, 'a> {
 
     fn operand_place(&self, of: OperationRef<'c, 'a>, index: usize, dim: usize) -> Place {
         let operation = of.to_raw().ptr as usize;
-        match of.operand_value(index).filter(|value| !self.is_apart(*value)) {
+        match of
+            .operand_value(index)
+            .filter(|value| !self.is_apart(*value))
+        {
             Some(value) => Place::Value(key(value), dim),
             None => Place::Use(operation, index, dim),
         }
@@ -268,13 +276,16 @@ impl<'c: 'a, 'a> Axes<'c, 'a> {
 
     fn axis(&self, place: Place) -> Axis {
         // Every dimension was numbered.
-        self.places.get(&place).map_or(0, |number| self.root(*number))
+        self.places
+            .get(&place)
+            .map_or(0, |number| self.root(*number))
     }
 
     /// The axes of a value that is no tensor of its own wherever it is used.
     pub(super) fn of_value(&self, value: Value<'c, 'a>) -> Vec<Axis> {
         let dims = 0..shape(value).len();
-        dims.map(|dim| self.axis(Place::Value(key(value), dim))).collect()
+        dims.map(|dim| self.axis(Place::Value(key(value), dim)))
+            .collect()
     }
 
     /// The axes of what an operation takes.
@@ -310,7 +321,10 @@ impl<'c: 'a, 'a> Axes<'c, 'a> {
     /// they have the rows that the launcher gave them.
     fn can_walk(&self, axis: Axis, has_boxes: bool) -> Result<(), String> {
         let carried = self.of.carried().into_iter();
-        if carried.into_iter().any(|value| self.of_value(value).contains(&axis)) {
+        if carried
+            .into_iter()
+            .any(|value| self.of_value(value).contains(&axis))
+        {
             return Err("the loop carries a tensor with it".to_owned());
         }
         for operation in self.of.operations() {
@@ -359,7 +373,10 @@ fn can_be_made(value: Value<'_, '_>, dim: usize, left: &mut u32) -> Result<(), S
     };
     *left -= 1;
     if let Some(constant) = ConstantOp::of(made) {
-        let is_splat = constant.value().and_then(AttributeExt::splat_bits).is_some();
+        let is_splat = constant
+            .value()
+            .and_then(AttributeExt::splat_bits)
+            .is_some();
         return if is_splat { Ok(()) } else { refused() };
     }
     if is_source(made) {
@@ -377,7 +394,9 @@ fn can_be_made(value: Value<'_, '_>, dim: usize, left: &mut u32) -> Result<(), S
         }
         Relation::ExpandsAt(axis) => {
             let operands = made.operand_values();
-            operands.map(|of| (of, dim - usize::from(dim > axis))).collect()
+            operands
+                .map(|of| (of, dim - usize::from(dim > axis)))
+                .collect()
         }
         Relation::Permutes(order) => {
             let operands = made.operand_values();
@@ -388,5 +407,6 @@ fn can_be_made(value: Value<'_, '_>, dim: usize, left: &mut u32) -> Result<(), S
         }
         _ => return refused(),
     };
-    dims.into_iter().try_for_each(|(of, dim)| can_be_made(of, dim, left))
+    dims.into_iter()
+        .try_for_each(|(of, dim)| can_be_made(of, dim, left))
 }

@@ -12,17 +12,19 @@
 use std::collections::HashMap;
 
 use llopt_dialects::arith::{self, ConstantOp};
+use llopt_dialects::math;
 use llopt_dialects::meaning::facts::{Control, OpFacts};
 use llopt_dialects::tables::types::element_or_self;
 use llopt_dialects::tt::{DotOp, FpToFpOp, LoadOp, MakeRangeOp, ReduceOp, SplatOp};
-use llopt_dialects::math;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, key};
 use melior::ir::{OperationRef, Type, TypeLike, Value, ValueLike};
 
 use super::axes::{Axes, MOST_BEFORE, Relation, is_source, shape};
-use super::terms::{Algebra, Atom, Axis, Term, TooLarge};
+use super::terms::{Algebra, Atom, Axis, Kind, Term, TooLarge};
 use crate::loops::view::For;
 
+/// Bits of counters.
+pub(super) const COUNTER_BITS: u32 = 32;
 const LOG2_OF_E: f64 = std::f64::consts::LOG2_E;
 
 /// Why a value has no term.
@@ -110,11 +112,16 @@ impl<'e, 'c: 'a, 'a> Iteration<'e, 'c, 'a> {
         }
         let end = self.of.terminator();
         let ends = 0..end.operand_values().len();
-        ends.map(|index| self.operand(end, index, 0, algebra)).collect()
+        ends.map(|index| self.operand(end, index, 0, algebra))
+            .collect()
     }
 
     fn part_of(&self, axes: &[Axis], part: usize) -> usize {
-        if axes.contains(&self.walking) { part } else { 0 }
+        if axes.contains(&self.walking) {
+            part
+        } else {
+            0
+        }
     }
 
     /// The term of what an operation takes.
@@ -125,7 +132,9 @@ impl<'e, 'c: 'a, 'a> Iteration<'e, 'c, 'a> {
         part: usize,
         algebra: &mut Algebra,
     ) -> Result<Term, String> {
-        let value = operation.operand_value(index).ok_or("an operand is missing")?;
+        let value = operation
+            .operand_value(index)
+            .ok_or("an operand is missing")?;
         let axes = self.axes.of_operand(operation, index);
         let part = self.part_of(&axes, part);
         match self.axes.is_apart(value) {
@@ -146,7 +155,9 @@ impl<'e, 'c: 'a, 'a> Iteration<'e, 'c, 'a> {
             return Ok(self.carried[index].clone());
         }
         let known = self.known.get(&(key(value), axes, part));
-        known.cloned().ok_or_else(|| "a value is used before it is there".to_owned())
+        known
+            .cloned()
+            .ok_or_else(|| "a value is used before it is there".to_owned())
     }
 
     /// The term of a tensor of its own, or of a number from before the loop.
@@ -168,11 +179,15 @@ impl<'e, 'c: 'a, 'a> Iteration<'e, 'c, 'a> {
         // Only what has the axis is looked into, and constants.
         let looks_into =
             |made: &OperationRef<'c, 'a>| is_source(*made) || axes.contains(&self.walking);
-        let made = value.defining_op().filter(|made| *left > 0 && looks_into(made));
+        let made = value
+            .defining_op()
+            .filter(|made| *left > 0 && looks_into(made));
         *left = left.saturating_sub(1);
         let relation = made.map_or(Relation::Unknown, Relation::of);
         let term = match made {
-            Some(made) if is_source(made) => self.of_source(made, value, axes, part, left, algebra)?,
+            Some(made) if is_source(made) => {
+                self.of_source(made, value, axes, part, left, algebra)?
+            }
             Some(made) if relation != Relation::Unknown && made.is_memory_effect_free() => {
                 let of = |_: &Self, own: Value<'c, 'a>| match &relation {
                     Relation::Elements if shape(own).is_empty() => Some(Vec::new()),
@@ -228,7 +243,10 @@ impl<'e, 'c: 'a, 'a> Iteration<'e, 'c, 'a> {
         Ok(algebra.atom(Atom::Value {
             key: key(value),
             axes: axes.to_vec(),
-            is_fixed: value.r#type().is_float() && self.of.is_outside(value),
+            kind: match value.r#type().is_float() && self.of.is_outside(value) {
+                true => Kind::Fixed,
+                false => Kind::Other,
+            },
         }))
     }
 
@@ -267,7 +285,11 @@ impl<'e, 'c: 'a, 'a> Iteration<'e, 'c, 'a> {
 
     /// The first coordinate of a part on an axis.
     fn first_of(&self, axis: Axis, part: usize) -> i64 {
-        if axis == self.walking { self.parts[part] } else { 0 }
+        if axis == self.walking {
+            self.parts[part]
+        } else {
+            0
+        }
     }
 
     fn of_result(
@@ -324,9 +346,16 @@ impl<'e, 'c: 'a, 'a> Iteration<'e, 'c, 'a> {
             return Ok(of.clone());
         }
         let element = element_or_self(value.r#type());
+        if let Some(term) = extended(operation, value, &terms, algebra) {
+            return Ok(term);
+        }
         if let Some(term) = arithmetic(operation, element, &terms, algebra)? {
             let is_right = element.is_float() || term.is_exact();
-            return if is_right { Ok(term) } else { Err(too_large(TooLarge)) };
+            return if is_right {
+                Ok(term)
+            } else {
+                Err(too_large(TooLarge))
+            };
         }
         Ok(algebra.atom(Atom::Result {
             key: key(value),
@@ -351,7 +380,10 @@ impl<'e, 'c: 'a, 'a> Iteration<'e, 'c, 'a> {
         let is_single = operation.operand_values().len() == 1 && ReduceOp::of(operation).is_some();
         let Some(combined) = Combined::of(operation).filter(|_| is_single) else {
             if is_walking {
-                return Err(format!("{} combines in an unknown way", operation.name_str()));
+                return Err(format!(
+                    "{} combines in an unknown way",
+                    operation.name_str()
+                ));
             }
             let operands = 0..operation.operand_values().len();
             let terms = operands.map(|index| self.operand(operation, index, part, algebra));
@@ -405,7 +437,9 @@ impl<'e, 'c: 'a, 'a> Iteration<'e, 'c, 'a> {
 }
 
 fn sum_of(terms: &[Term]) -> Term {
-    terms.iter().fold(Term::default(), |sum, term| sum.plus(term))
+    terms
+        .iter()
+        .fold(Term::default(), |sum, term| sum.plus(term))
 }
 
 /// The number that bits of an element stand for, if it is known.
@@ -449,6 +483,33 @@ fn half(bits: u16) -> Option<f64> {
     }
 }
 
+/// The term of an extended integer of 32 bits that does not wrap.
+fn extended(
+    operation: OperationRef<'_, '_>,
+    value: Value<'_, '_>,
+    terms: &[Term],
+    algebra: &mut Algebra,
+) -> Option<Term> {
+    let of = arith::ExtSIOp::of(operation)?.r#in();
+    let (from, [term]) = (element_or_self(of.r#type()), terms) else {
+        return None;
+    };
+    if from.bit_width() != Some(COUNTER_BITS) {
+        return None;
+    }
+    let (counter, rest) = algebra.counter_and_rest(term)?;
+    if counter == Term::default() {
+        return Some(rest);
+    }
+    let counter = algebra.atom(Atom::Result {
+        key: key(value),
+        of: vec![counter],
+        axes: Vec::new(),
+        is_truth: false,
+    });
+    Some(counter.plus(&rest))
+}
+
 /// The term of an op of arithmetic, if it is known.
 fn arithmetic(
     operation: OperationRef<'_, '_>,
@@ -461,9 +522,7 @@ fn arithmetic(
         return Ok(match (op, terms) {
             (Op::Exp2(_), [x]) => Some(Algebra::power_of_two(x)),
             (Op::Exp(_), [x]) => Some(Algebra::power_of_two(&x.times(LOG2_OF_E))),
-            (Op::Fma(_), [x, y, z]) => {
-                Some(algebra.product(x, y).map_err(too_large)?.plus(z))
-            }
+            (Op::Fma(_), [x, y, z]) => Some(algebra.product(x, y).map_err(too_large)?.plus(z)),
             _ => None,
         });
     }
@@ -482,9 +541,7 @@ fn arithmetic(
             algebra.product(x, &inverse)
         }
         (Op::ExtF(_) | Op::TruncF(_), [x]) => Ok(x.clone()),
-        (Op::MaximumF(_) | Op::MaxNumF(_), [x, y]) => {
-            algebra.greatest(vec![x.clone(), y.clone()])
-        }
+        (Op::MaximumF(_) | Op::MaxNumF(_), [x, y]) => algebra.greatest(vec![x.clone(), y.clone()]),
         (Op::MinimumF(_) | Op::MinNumF(_), [x, y]) => {
             let negated = vec![x.times(-1.0), y.times(-1.0)];
             algebra.greatest(negated).map(|term| term.times(-1.0))

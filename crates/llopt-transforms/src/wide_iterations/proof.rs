@@ -11,13 +11,14 @@
 //! induction for any number of iterations. Carried values that are computed from numbers alone, such as the place of the
 //! tile, are advanced twice in a wide iteration and need no proof.
 
+use llopt_dialects::arith::AddIOp;
 use llopt_dialects::tt::SplatOp;
-use llopt_mlir::ir::{OperationExt, key};
+use llopt_mlir::ir::{OperationExt, TypeExt, key};
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::axes::{Axes, Relation};
-use super::meaning::{self, Iteration};
-use super::terms::{Algebra, Atom, Axis, Term};
+use super::meaning::{self, COUNTER_BITS, Iteration};
+use super::terms::{Algebra, Atom, Axis, Kind, Term};
 use crate::loops::induction::constant;
 use crate::loops::needs::{maker, needs};
 use crate::loops::view::For;
@@ -32,8 +33,32 @@ pub(super) struct Proof<'c, 'a> {
     pub(super) walking: Axis,
     /// Whether each carried value is only advanced.
     pub(super) advanced: Vec<bool>,
-    /// Numbers from before the loop that must not be negative.
-    pub(super) assumed: Vec<Value<'c, 'a>>,
+    /// What must hold before the loop.
+    pub(super) assumed: Assumed<'c, 'a>,
+}
+
+/// What must hold before a loop for its iterations to be wide.
+#[derive(Default)]
+pub(super) struct Assumed<'c, 'a> {
+    /// Numbers that are not negative.
+    pub(super) not_negative: Vec<Value<'c, 'a>>,
+    /// Counters that stay farther than [`FAR`](super::terms::FAR) below the greatest number of 32 bits.
+    pub(super) far: Vec<Counter>,
+}
+
+impl Assumed<'_, '_> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.not_negative.is_empty() && self.far.is_empty()
+    }
+}
+
+/// An integer that grows in each iteration.
+#[derive(Clone, Copy)]
+pub(super) enum Counter {
+    /// The number of the iteration.
+    Number,
+    /// A carried value, by so many times the step of the number.
+    Carried(usize, i64),
 }
 
 impl<'c: 'a, 'a> Proof<'c, 'a> {
@@ -80,13 +105,18 @@ fn prove<'c: 'a, 'a>(
     axes: &Axes<'c, 'a>,
     walking: Axis,
     advanced: &[bool],
-) -> Result<Vec<Value<'c, 'a>>, String> {
+) -> Result<Assumed<'c, 'a>, String> {
     let mut algebra = Algebra::default();
+    let counters = counters(of);
     let value = |algebra: &mut Algebra, value: Value<'c, 'a>| {
+        let mut counters = counters.iter();
         algebra.atom(Atom::Value {
             key: key(value),
             axes: axes.of_value(value),
-            is_fixed: false,
+            kind: match counters.any(|(counter, _)| *counter == value) {
+                true => Kind::Counter,
+                false => Kind::Other,
+            },
         })
     };
     let number = value(&mut algebra, of.number());
@@ -94,7 +124,11 @@ fn prove<'c: 'a, 'a>(
         Some(step) => Term::number(step as f64),
         None => value(&mut algebra, of.step()),
     };
-    let carried: Vec<Term> = of.carried().into_iter().map(|own| value(&mut algebra, own)).collect();
+    let carried: Vec<Term> = of
+        .carried()
+        .into_iter()
+        .map(|own| value(&mut algebra, own))
+        .collect();
     let extent = axes.extent(walking);
     let place = (of, axes, walking);
     let first = Iteration::new(place, &[0], number.clone(), carried.clone()).next(&mut algebra)?;
@@ -109,14 +143,50 @@ fn prove<'c: 'a, 'a>(
         }
     }
     let found = algebra.assumed().map(|assumed| number_of(of, assumed));
-    let found = found.collect::<Option<_>>();
-    found.ok_or_else(|| "a number must not be negative, which cannot be checked".to_owned())
+    let not_negative = found.collect::<Option<_>>();
+    let far = algebra.far().filter_map(|far| {
+        let mut counters = counters.iter();
+        counters
+            .find(|(counter, _)| key(*counter) == far)
+            .map(|(_, how)| *how)
+    });
+    Ok(Assumed {
+        far: far.collect(),
+        not_negative: not_negative
+            .ok_or_else(|| "a number must not be negative, which cannot be checked".to_owned())?,
+    })
+}
+
+/// The integers of 32 bits that grow by multiples of the step of a loop.
+fn counters<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<(Value<'c, 'a>, Counter)> {
+    let has_bits = |value: Value<'c, 'a>| value.r#type().is_integer_of_width(COUNTER_BITS);
+    let step = constant(of.step()).filter(|step| *step > 0 && !of.is_unsigned());
+    let Some(step) = step.filter(|_| has_bits(of.number())) else {
+        return Vec::new();
+    };
+    let mut counters = vec![(of.number(), Counter::Number)];
+    let values = of.carried().into_iter().zip(of.yielded()).enumerate();
+    for (index, (value, next)) in values.filter(|(_, (value, _))| has_bits(*value)) {
+        let Some(add) = AddIOp::defining(next) else {
+            continue;
+        };
+        let by = match (add.lhs() == value, add.rhs() == value) {
+            (true, false) => constant(add.rhs()),
+            (false, true) => constant(add.lhs()),
+            _ => None,
+        };
+        if let Some(by) = by.filter(|by| *by > 0 && by % step == 0) {
+            counters.push((value, Counter::Carried(index, by / step)));
+        }
+    }
+    counters
 }
 
 /// The number with a key that operations of a loop take, or that a tensor which they take repeats.
 fn number_of<'c: 'a, 'a>(of: For<'c, 'a>, with: usize) -> Option<Value<'c, 'a>> {
     let operations = of.operations().into_iter();
-    let mut values = operations.flat_map(|operation| operation.operand_values().collect::<Vec<_>>());
+    let mut values =
+        operations.flat_map(|operation| operation.operand_values().collect::<Vec<_>>());
     values.find_map(|value| {
         let repeated = SplatOp::defining(value).map(SplatOp::src);
         let mut both = [Some(value), repeated].into_iter().flatten();

@@ -8,10 +8,12 @@ use llopt_dialects::tt::MakeRangeOp;
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt, attr, key};
 use llopt_mlir::rewrite::Rewriter;
 use melior::dialect::arith as build;
+use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, OperationRef, Type, Value, ValueLike};
 
 use super::axes::{Relation, is_source, shape};
-use super::proof::Proof;
+use super::proof::{Counter, Proof};
+use super::terms::FAR;
 use crate::loops::builder::Arithmetic;
 use crate::loops::clone::Mapping;
 use crate::loops::needs::{maker, needs};
@@ -30,14 +32,16 @@ pub(super) fn widen<'c: 'a, 'a>(
 ) -> Option<Unrolled<'c, 'a>> {
     let location = of.operation().loc();
     rewriter.set_before(of.operation());
-    let mut condition = None;
-    for assumed in &proof.assumed {
-        let holds = is_not_negative(rewriter, *assumed, location)?;
-        condition = Some(match condition {
-            Some(before) => Arithmetic { rewriter, location }.both(before, holds),
-            None => holds,
-        });
+    let mut conditions = Vec::new();
+    for number in &proof.assumed.not_negative {
+        conditions.push(is_not_negative(rewriter, *number, location)?);
     }
+    for counter in &proof.assumed.far {
+        conditions.push(stays_far(rewriter, of, *counter, location));
+    }
+    let mut arithmetic = Arithmetic { rewriter, location };
+    let both = |one, other| arithmetic.both(one, other);
+    let condition = conditions.into_iter().reduce(both);
     group(rewriter, of, FACTOR, condition, |rewriter, main| {
         let mut body = Body {
             of,
@@ -63,6 +67,31 @@ fn is_not_negative<'c: 'a, 'a>(
     let predicate = build::CmpfPredicate::Oge;
     let compared = rewriter.insert(build::cmpf(context, predicate, number, zero, location));
     compared.result_value(0)
+}
+
+/// Whether a counter is still far from the greatest number of 32 bits when a loop ends.
+fn stays_far<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    counter: Counter,
+    location: Location<'c>,
+) -> Value<'c, 'a> {
+    let wide: Type<'c> = IntegerType::new(rewriter.context(), 64).into();
+    let mut arithmetic = Arithmetic { rewriter, location };
+    let upper = arithmetic.signed_as_type(of.upper(), wide);
+    let last = match counter {
+        Counter::Number => upper,
+        Counter::Carried(index, times) => {
+            let lower = arithmetic.signed_as_type(of.lower(), wide);
+            let times = arithmetic.constant(wide, times);
+            let distance = arithmetic.subtract(upper, lower);
+            let grown = arithmetic.multiply(distance, times);
+            let first = arithmetic.signed_as_type(of.initial()[index], wide);
+            arithmetic.add(first, grown)
+        }
+    };
+    let most = arithmetic.constant(wide, i64::from(i32::MAX) - 2 * FAR);
+    arithmetic.is_below(last, most, false)
 }
 
 /// The type of a tensor with another extent along a dimension.
@@ -95,15 +124,22 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         for operation in of.operations() {
             self.copy(rewriter, operation);
         }
-        let wide: Vec<Value> = of.yielded().into_iter().map(|own| self.mapping.get(own)).collect();
+        let wide: Vec<Value> = of
+            .yielded()
+            .into_iter()
+            .map(|own| self.mapping.get(own))
+            .collect();
         // The values that are only advanced are advanced once more.
         let number = Arithmetic { rewriter, location }.add(self.main.number(), of.step());
         let mut again = Mapping::iteration(of, number, &wide);
         let makers = of.yielded().into_iter().zip(&self.proof.advanced);
-        let makers = makers.filter_map(|(own, is_advanced)| maker(of, own).filter(|_| *is_advanced));
+        let makers =
+            makers.filter_map(|(own, is_advanced)| maker(of, own).filter(|_| *is_advanced));
         let makers: Vec<OperationRef> = makers.collect();
         let needed = |operation: &OperationRef<'c, 'a>| {
-            makers.iter().any(|last| last == operation || needs(of, *last).contains(operation))
+            makers
+                .iter()
+                .any(|last| last == operation || needs(of, *last).contains(operation))
         };
         for operation in of.operations().into_iter().filter(needed) {
             again.copy(rewriter, operation);
@@ -190,7 +226,11 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         let relation = Relation::of(made);
         let operands: Vec<Value> = made.operand_values().collect();
         let mut others = Vec::new();
-        for (index, operand) in operands.into_iter().enumerate().filter(|_| !is_source(made)) {
+        for (index, operand) in operands
+            .into_iter()
+            .enumerate()
+            .filter(|_| !is_source(made))
+        {
             let own = shape(operand);
             let from = match &relation {
                 Relation::ExpandsAt(axis) => dim - usize::from(dim > *axis),

@@ -33,7 +33,8 @@
 //!
 //! Each is applied in one direction only, so equal terms of this fragment become the same object. The last one is applied
 //! inside of another maximum, and only if `f` is a product of powers of two, positive numbers and values that do not
-//! change in the loop. That these are not negative is an *assumption*, which the program must check.
+//! change in the loop. That these are not negative is an *assumption*, which the program must check. So is that a counter is
+//! far from the greatest number of its type, where a sum with it is extended to a wider one.
 //!
 //! An infinity is a number without a value: what holds for each large number holds for it.
 
@@ -45,6 +46,9 @@ use std::hash::{Hash, Hasher};
 const MOST_MONOMIALS: usize = 64;
 /// The most steps of all computations together.
 const MOST_STEPS: usize = 100_000;
+/// A bound on the coordinates on an axis, and on how far sums of them and constants may be from a counter.
+const MOST_COORDINATES: f64 = 1_048_576.0;
+pub(super) const FAR: i64 = 1 << 27;
 /// Sums of integers are exact below it.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
@@ -99,6 +103,17 @@ struct Monomial {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Term(BTreeMap<Monomial, Number>);
 
+/// What is known of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// It is a number of floating point that is there before the loop.
+    Fixed,
+    /// It is an integer that grows by a constant in each iteration.
+    Counter,
+    /// Nothing.
+    Other,
+}
+
 /// What an atom stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Atom {
@@ -108,8 +123,8 @@ pub(super) enum Atom {
         key: usize,
         /// The axes of its dimensions.
         axes: Vec<Axis>,
-        /// Whether it is a number that is there before the loop.
-        is_fixed: bool,
+        /// What is known of it.
+        kind: Kind,
     },
     /// The coordinate on an axis.
     Coordinate(Axis),
@@ -207,6 +222,8 @@ pub(super) struct Algebra {
     ids: HashMap<Atom, AtomId>,
     /// The keys of values that are assumed not to be negative.
     assumed: BTreeSet<usize>,
+    /// The keys of counters that are assumed to be far from the greatest number of their type.
+    far: BTreeSet<usize>,
     steps: usize,
 }
 
@@ -214,6 +231,11 @@ impl Algebra {
     /// The keys of the values that were assumed not to be negative.
     pub(super) fn assumed(&self) -> impl Iterator<Item = usize> + '_ {
         self.assumed.iter().copied()
+    }
+
+    /// The keys of the counters that were assumed to stay farther than [`FAR`] below the greatest number of their type.
+    pub(super) fn far(&self) -> impl Iterator<Item = usize> + '_ {
+        self.far.iter().copied()
     }
 
     fn id(&mut self, atom: Atom) -> AtomId {
@@ -225,8 +247,12 @@ impl Algebra {
             Atom::Coordinate(axis) => BTreeSet::from([*axis]),
             Atom::Result { of, axes, .. } => {
                 // A function of what is the same everywhere on an axis is the same there.
-                let needed: BTreeSet<Axis> = of.iter().flat_map(|term| self.axes_of(term)).collect();
-                axes.iter().copied().filter(|axis| needed.contains(axis)).collect()
+                let needed: BTreeSet<Axis> =
+                    of.iter().flat_map(|term| self.axes_of(term)).collect();
+                axes.iter()
+                    .copied()
+                    .filter(|axis| needed.contains(axis))
+                    .collect()
             }
             Atom::Sum(axis, of) | Atom::GreatestAlong(axis, of) => {
                 let mut axes = self.axes_of(of);
@@ -259,7 +285,10 @@ impl Algebra {
 
     /// The axes on which a term depends.
     pub(super) fn axes_of(&self, term: &Term) -> BTreeSet<Axis> {
-        let of_monomials = term.0.keys().map(|monomial| self.axes_of_monomial(monomial));
+        let of_monomials = term
+            .0
+            .keys()
+            .map(|monomial| self.axes_of_monomial(monomial));
         of_monomials.flatten().collect()
     }
 
@@ -401,7 +430,9 @@ impl Algebra {
         let (dependent, independent) = self.split(axis, of);
         match dependent.is_zero() {
             true => independent,
-            false => self.atom(Atom::GreatestAlong(axis, dependent)).plus(&independent),
+            false => self
+                .atom(Atom::GreatestAlong(axis, dependent))
+                .plus(&independent),
         }
     }
 
@@ -425,13 +456,54 @@ impl Algebra {
             return Ok(Term::default());
         };
         for term in terms {
-            common.0.retain(|monomial, number| term.0.get(monomial) == Some(number));
+            common
+                .0
+                .retain(|monomial, number| term.0.get(monomial) == Some(number));
         }
         if flat.len() == 1 {
             return Ok(common);
         }
         let rest: Vec<Term> = flat.iter().map(|term| term.minus(&common)).collect();
         Ok(self.atom(Atom::Greatest(rest)).plus(&common))
+    }
+
+    /// The terms of the counter and of the rest in a term of integers that is a counter and coordinates, or coordinates
+    /// alone. Such a sum does not wrap where counters are far from the greatest number, and is the same in a wider type.
+    pub(super) fn counter_and_rest(&mut self, of: &Term) -> Option<(Term, Term)> {
+        let (mut counter, mut rest) = (Term::default(), Term::default());
+        let mut farthest = 0.0;
+        for (monomial, &Number(number)) in &of.0 {
+            if *monomial == Monomial::default() {
+                farthest += number;
+                rest.put(monomial.clone(), number);
+                continue;
+            }
+            let mut factors = monomial.factors.iter();
+            let (Some((id, 1)), None) = (factors.next(), factors.next()) else {
+                return None;
+            };
+            match self.atoms[*id] {
+                Atom::Coordinate(_) => {
+                    farthest += number * MOST_COORDINATES;
+                    rest.put(monomial.clone(), number);
+                }
+                Atom::Value {
+                    key,
+                    kind: Kind::Counter,
+                    ..
+                } if number == 1.0 && counter.is_zero() => {
+                    counter.put(monomial.clone(), 1.0);
+                    self.far.insert(key);
+                }
+                _ => return None,
+            }
+            if number < 0.0 || !monomial.exponent.is_zero() {
+                return None;
+            }
+        }
+        let constant = of.0.get(&Monomial::default());
+        let is_positive = constant.is_none_or(|constant| constant.0 >= 0.0);
+        (is_positive && farthest <= FAR as f64).then_some((counter, rest))
     }
 
     /// The terms of which a term is the greatest, if it is known to be that of several.
@@ -474,7 +546,7 @@ impl Algebra {
                 Atom::Result { is_truth: true, .. } => {}
                 Atom::Value {
                     key,
-                    is_fixed: true,
+                    kind: Kind::Fixed,
                     ..
                 } => assumed.push(key),
                 _ => return None,
@@ -502,7 +574,7 @@ mod tests {
             let scale = algebra.atom(Atom::Value {
                 key: 1,
                 axes: Vec::new(),
-                is_fixed: true,
+                kind: Kind::Fixed,
             });
             Self { algebra, scale }
         }
@@ -511,7 +583,7 @@ mod tests {
             self.algebra.atom(Atom::Value {
                 key,
                 axes: vec![R],
-                is_fixed: false,
+                kind: Kind::Other,
             })
         }
 
@@ -580,7 +652,9 @@ mod tests {
         let mut softmax = Softmax::new();
         let (x, y, z) = (softmax.carried(2), softmax.carried(3), softmax.carried(4));
         let algebra = &mut softmax.algebra;
-        let both = algebra.greatest(vec![x.clone(), y.clone()]).expect("it is small");
+        let both = algebra
+            .greatest(vec![x.clone(), y.clone()])
+            .expect("it is small");
         let negated = algebra.greatest(vec![z.clone(), both.times(-1.0)]);
         let moved = algebra.greatest(vec![z.clone(), x.times(-1.0), y.times(-1.0)]);
         assert_ne!(negated, moved);

@@ -32,9 +32,9 @@ use serde::Serialize;
 
 use crate::contain::contained_within;
 use crate::{
-    ArtifactKind, CopiedLoop, Error, Options, PersistentProgram, Source, Timings, WideLoop, compiler, input,
-    loop_schedules, module, persistent_program, session, shared_loops, tensor_copies,
-    wide_loops,
+    ArtifactKind, CopiedLoop, Error, Options, PersistentProgram, Source, Timings, WideLoop,
+    compiler, input, loop_schedules, module, persistent_program, session, shared_loops,
+    tensor_copies, wide_loops,
 };
 
 /// All decisions about one kernel.
