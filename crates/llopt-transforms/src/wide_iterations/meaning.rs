@@ -325,6 +325,13 @@ impl<'e, 'c: 'a, 'a> Iteration<'e, 'c, 'a> {
                 *index = index.plus(&coordinate).plus(&first);
             }
         }
+        if Relation::of(operation) == Relation::Unknown {
+            // Each element is computed from any of those of the operands.
+            terms.extend(
+                axes.iter()
+                    .map(|axis| algebra.atom(Atom::Coordinate(*axis))),
+            );
+        }
         self.computed(operation, value, terms, &axes, algebra)
     }
 

@@ -75,6 +75,8 @@ const WARPS: u32 = 2;
 /// The part of the matrix units' cycles that an iteration takes longer for them, and of special functions'.
 const EXPOSED_MATRIX: f64 = 0.5;
 const EXPOSED_SPECIAL: f64 = 0.25;
+/// The number of stages of a loop that is not pipelined.
+const UNPIPELINED: u32 = 1;
 /// Registers of a thread for addresses and counters.
 const BESIDE: u32 = 40;
 /// By which part of it an iteration must become shorter.
@@ -151,7 +153,7 @@ pub(super) fn compare(
     let bytes = |work: &Work, stages: u32| work.besides + u64::from(stages.max(2)) * work.bytes;
     let fewest = asked.saturating_sub(1).div_ceil(FACTOR).max(1) + 1;
     let room = u64::from(target.shared_memory_limit());
-    if asked != 1 && bytes(&wide, fewest) > room {
+    if asked != UNPIPELINED && bytes(&wide, fewest) > room {
         return Err(format!(
             "{fewest} stages of wide iterations would take {} bytes of shared memory, of which there are {room}",
             bytes(&wide, fewest)
@@ -177,10 +179,9 @@ pub(super) fn compare(
     Ok(Cycles {
         narrow: two.ceil() as u32,
         wide: one.ceil() as u32,
-        stages: if asked == 0 {
-            0
-        } else {
-            stages.unwrap_or(fewest)
+        stages: match asked {
+            0 | UNPIPELINED => asked,
+            _ => stages.unwrap_or(fewest),
         },
     })
 }

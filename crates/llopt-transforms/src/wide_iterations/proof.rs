@@ -23,6 +23,8 @@ use crate::loops::induction::constant;
 use crate::loops::needs::{maker, needs};
 use crate::loops::view::For;
 
+/// The most operations of a body.
+const MOST_OPERATIONS: usize = 256;
 /// The fewest coordinates of an iteration on an axis that walks.
 const FEWEST: i64 = 16;
 
@@ -67,11 +69,18 @@ impl<'c: 'a, 'a> Proof<'c, 'a> {
     /// # Errors
     /// Why that fails.
     pub(super) fn of(of: For<'c, 'a>, has_boxes: bool) -> Result<Self, String> {
+        if of.operations().len() > MOST_OPERATIONS {
+            return Err("its body is too long to be compared".to_owned());
+        }
         meaning::check(of)?;
         let axes = Axes::of(of)?;
-        let advanced = advanced(of);
+        let summed = axes.summed(has_boxes);
         let mut reason = "it neither sums nor reduces".to_owned();
-        for (axis, can_walk) in axes.summed(has_boxes) {
+        if summed.is_empty() {
+            return Err(reason);
+        }
+        let advanced = advanced(of);
+        for (axis, can_walk) in summed {
             let extent = axes.extent(axis);
             if extent < FEWEST {
                 reason = format!("an iteration has {extent} elements along what it sums");

@@ -136,12 +136,12 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         let makers =
             makers.filter_map(|(own, is_advanced)| maker(of, own).filter(|_| *is_advanced));
         let makers: Vec<OperationRef> = makers.collect();
-        let needed = |operation: &OperationRef<'c, 'a>| {
-            makers
-                .iter()
-                .any(|last| last == operation || needs(of, *last).contains(operation))
-        };
-        for operation in of.operations().into_iter().filter(needed) {
+        let mut needed = makers.clone();
+        for last in makers {
+            needed.extend(needs(of, last));
+        }
+        let operations = of.operations().into_iter();
+        for operation in operations.filter(|operation| needed.contains(operation)) {
             again.copy(rewriter, operation);
         }
         let both = of.yielded().into_iter().zip(wide).zip(&self.proof.advanced);

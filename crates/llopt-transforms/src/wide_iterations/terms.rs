@@ -45,7 +45,7 @@ use std::hash::{Hash, Hasher};
 /// The most monomials of a term.
 const MOST_MONOMIALS: usize = 64;
 /// The most steps of all computations together.
-const MOST_STEPS: usize = 100_000;
+const MOST_STEPS: usize = 20_000;
 /// A bound on the coordinates on an axis, and on how far sums of them and constants may be from a counter.
 const MOST_COORDINATES: f64 = 1_048_576.0;
 pub(super) const FAR: i64 = 1 << 27;
@@ -128,7 +128,7 @@ pub(super) enum Atom {
     },
     /// The coordinate on an axis.
     Coordinate(Axis),
-    /// A result of an operation, by its key, of these operands.
+    /// A result of an operation, by its key, of these operands: the same wherever all of them are.
     Result {
         /// The key of the result.
         key: usize,

@@ -6,7 +6,9 @@ use std::fmt::Write;
 use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
 use llopt::sim::{self, Argument, Launch, Machine, TensorArgument};
-use llopt::{ArtifactKind, Compiler, Options, Source, Target, WideIterations, run_reference};
+use llopt::{
+    ArtifactKind, Compiler, Options, Source, Target, WideIterations, explain, run_reference,
+};
 use llopt_transforms::wide_iterations::{Request, Setting, widen};
 use melior::ir::operation::OperationLike;
 
@@ -465,13 +467,13 @@ fn check(target: &str, kind: Kind) -> Result<()> {
     options.num_warps = Some(4);
     options.wide_iterations = WideIterations::On;
     let source = Source::new("attention.ttir", attention(kind, has_parameters));
-    let compiler = Compiler::new(options);
-    let tiles = compiler.compile(&source, ArtifactKind::Ttgir)?;
-    let text = String::from_utf8(tiles.artifact.bytes().to_vec())?;
+    let explained = explain(&source, &options)?;
     ensure!(
-        text.contains("tensor<64x64xf16, #ttg.dot_op<{opIdx = 0"),
-        "it is not wide:\n{text}"
+        explained.wide.len() == 1 && explained.wide[0].reason.is_none(),
+        "it is not wide: {:?}",
+        explained.wide
     );
+    let compiler = Compiler::new(options);
     let compilation = compiler.compile(&source, ArtifactKind::Llvm)?;
     let metadata = &compilation.metadata;
     let machine = Machine::from_ir(compilation.artifact.bytes(), target, None)?;
