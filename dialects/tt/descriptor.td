@@ -40,7 +40,9 @@ def TT_DescriptorLoadOp : TT_Op<"descriptor_load", [Means<"Descriptor">]> {
   let summary = "Loads one block";
   let description = [{
     `indices` is the first element of the block. The result has the shape and
-    element type of the block, where leading extents of 1 may be dropped.
+    element type of the block, where leading extents of 1 may be dropped. A
+    result that is longer than the block along some dimensions consists of the
+    consecutive blocks there.
   }];
   let arguments = (ins
     Arg<TT_TensorDescType, "", [MemRead<GlobalMemory>]>:$desc,

@@ -43,6 +43,7 @@ pub mod tile_parts;
 pub mod unswitch;
 pub mod warp_groups;
 pub mod whole_tiles;
+pub mod wide_iterations;
 pub mod widened_products;
 
 /// All passes of this crate.
@@ -99,6 +100,7 @@ pub static PASSES: &[&PassSpec] = &[
     &unswitch::REWRITE,
     &warp_groups::ALLOCATE,
     &whole_tiles::REWRITE,
+    &wide_iterations::REWRITE,
     &widened_products::REWRITE,
 ];
 

@@ -120,6 +120,7 @@ pub use warps::choose as choose_warps;
 pub(crate) use account::place;
 use candidate::Candidate;
 use division::{Request, divide};
+pub(crate) use graph::{ISSUERS, is_special, matrix_cycles};
 use stages::Given;
 
 /// The option of the passes that decide on stages.

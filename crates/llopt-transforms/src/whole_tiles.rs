@@ -270,7 +270,7 @@ fn is_left(operation: OperationRef<'_, '_>) -> bool {
 }
 
 /// Whether a scalar is computed from the number of the program.
-fn depends_on_program(scalar: Value<'_, '_>) -> bool {
+pub(crate) fn depends_on_program(scalar: Value<'_, '_>) -> bool {
     let (mut seen, mut left) = (HashSet::new(), vec![scalar]);
     while let Some(value) = left.pop() {
         let Some(operation) = value.defining_op() else {

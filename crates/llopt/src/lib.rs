@@ -51,6 +51,7 @@ mod split_proposal;
 mod tensor_copies;
 mod timing;
 pub mod toolchain;
+mod wide_loops;
 mod written_layouts;
 
 pub use artifact::{Artifact, ArtifactKind, UnknownKind};
@@ -83,6 +84,7 @@ pub use source::Source;
 pub use split_proposal::{LaunchForm, SplitProposal, propose_split};
 pub use tensor_copies::{CopiedLoop, NoSuchCopies, TensorCopies};
 pub use timing::Timings;
+pub use wide_loops::{NoSuchWideIterations, WideIterations, WideLoop};
 
 /// The examples of the guide compile and run.
 #[cfg(doctest)]

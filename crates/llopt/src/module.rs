@@ -14,7 +14,9 @@ use llopt_target::{Feature, Target};
 use llopt_transforms::layouts::{self, Grid, Unrelated};
 use llopt_transforms::persistent::{self, Block, PersistentAccount};
 use llopt_transforms::tensor_copies::{self as copies, Maker, Narrow, Room};
-use llopt_transforms::{descriptor_blocks, pipelining, split_k, tile_parts, whole_tiles};
+use llopt_transforms::{
+    descriptor_blocks, pipelining, split_k, tile_parts, whole_tiles, wide_iterations,
+};
 use melior::Context;
 use melior::ir::attribute::StringAttribute;
 use melior::ir::{Module, OperationRef};
@@ -27,6 +29,7 @@ use crate::shared_loops::{self, SharedLoop};
 use crate::tensor_copies::{self, CopiedLoop, TensorCopies};
 use crate::{
     Artifact, ArtifactKind, Compilation, Diagnostic, Error, Metadata, Options, Source, Timings,
+    wide_loops,
 };
 
 /// Parses and verifies a source.
@@ -138,6 +141,38 @@ pub(crate) fn take_turns(
     let accounts = pipelining::take_turns(operation, request, &plans);
     if options.keep_decisions && !accounts.is_empty() {
         loop_schedules::add_turns(accounts, operation);
+    }
+    Ok(())
+}
+
+/// Makes one iteration of two where a loop reduces over tiles, if the options ask for it.
+///
+/// # Errors
+/// None.
+pub(crate) fn widen_iterations(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    let Some(request) = options.wide_iterations.request() else {
+        return Ok(());
+    };
+    for dialect in wide_iterations::REWRITE.dependencies {
+        context.get_or_load_dialect(dialect);
+    }
+    // The model takes four warps where the number is still to be chosen.
+    let warps = options.num_warps.filter(|warps| *warps > 0);
+    let setting = wide_iterations::Setting {
+        target: options.target,
+        num_warps: warps.unwrap_or(4),
+        stages: options.num_stages,
+        // Blocks that compute several programs run two loops in sequence as one.
+        concatenates: options.persistent != Persistent::Off,
+    };
+    let operation = module.as_operation();
+    let accounts = wide_iterations::widen(operation, request, setting);
+    if options.keep_decisions {
+        wide_loops::write(accounts, operation);
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use llopt_target::Target;
 
 use crate::{
     ArtifactKind, Budget, ConversionRequest, GatherRequest, Persistent, PingPong, TensorCopies,
+    WideIterations,
 };
 
 /// The options of a compilation. All except the target have the defaults of Triton's own compiler.
@@ -87,6 +88,9 @@ pub struct Options {
     pub dependent_launch: bool,
     /// Whether the halves of a block take turns in loops of products, in kernels without layouts (AMD).
     pub block_pingpong: PingPong,
+    /// Whether loops that reduce over tiles take tiles of twice the size, where that is proved to be the same over the
+    /// real numbers, in kernels without layouts.
+    pub wide_iterations: WideIterations,
     /// The plan for gathers, instead of the cheapest one; a gather for which it is not possible is an error.
     pub gather_plan: Option<GatherRequest>,
     /// Whether layouts are checked after each pass that changes some; by default only if llopt itself was built with
@@ -160,6 +164,7 @@ impl Options {
             persistent: Persistent::Off,
             dependent_launch: false,
             block_pingpong: PingPong::Auto,
+            wide_iterations: WideIterations::Auto,
             verify_layouts: cfg!(debug_assertions),
             budget: Budget::default(),
             keep_decisions: false,

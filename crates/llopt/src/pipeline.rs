@@ -25,12 +25,12 @@ use llopt_transforms::{
     descriptor_blocks, descriptor_objects, descriptor_to_copy, descriptor_to_pointer, early_loads,
     f32_dot, late_operands, layouts, legalize, longest_first, loops, ownership, persistent,
     pipelining, products, scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts,
-    unswitch, warp_groups, whole_tiles, widened_products,
+    unswitch, warp_groups, whole_tiles, wide_iterations, widened_products,
 };
 use melior::Context;
 use melior::ir::Module;
 
-use crate::{Error, Options, Persistent, PingPong, TensorCopies, Timings, module};
+use crate::{Error, Options, Persistent, PingPong, TensorCopies, Timings, WideIterations, module};
 
 /// A part of the pipeline that is entered or left as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +150,8 @@ enum Condition {
     DependentLaunch,
     /// Halves of blocks may take turns.
     PingPong,
+    /// Iterations may be wide.
+    WideIterations,
 }
 
 impl Condition {
@@ -170,6 +172,7 @@ impl Condition {
             Self::Persistent => options.persistent != Persistent::Off,
             Self::DependentLaunch => options.dependent_launch,
             Self::PingPong => options.block_pingpong != PingPong::Off,
+            Self::WideIterations => options.wide_iterations != WideIterations::Off,
         }
     }
 
@@ -185,6 +188,7 @@ impl Condition {
             Self::Persistent => "`persistent`".to_owned(),
             Self::DependentLaunch => "`dependent_launch`".to_owned(),
             Self::PingPong => "`block_pingpong`".to_owned(),
+            Self::WideIterations => "`wide_iterations`".to_owned(),
         }
     }
 }
@@ -302,6 +306,14 @@ const STEPS: &[Step] = {
         .requires(&[P::Inlined]),
         Step::new(Tiles, "simplify", Work::Pass(&block_pointers::REWRITE))
             .requires(&[P::Structured, P::Inlined]),
+        // Blocks of descriptors are still what the program loads.
+        Step::new(
+            Tiles,
+            "simplify",
+            by(&wide_iterations::REWRITE, module::widen_iterations),
+        )
+        .when(&[Condition::OneBlock, Condition::WideIterations])
+        .requires(&[P::Structured, P::Inlined]),
         // The box of a descriptor object depends on the part of each block.
         Step::new(Tiles, "simplify", DIVIDE_DESCRIPTORS)
             .when(&[Condition::Has(Feature::BulkTensorCopy), Condition::Clusters])

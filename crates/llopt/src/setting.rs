@@ -9,7 +9,7 @@ use std::str::FromStr;
 use llopt_target::Target;
 use llopt_transforms::{split_k, tile_parts};
 
-use crate::{Options, Persistent, PingPong, TensorCopies, VERSION};
+use crate::{Options, Persistent, PingPong, TensorCopies, VERSION, WideIterations};
 
 /// An option that has a name.
 pub struct Setting {
@@ -332,6 +332,14 @@ pub const SETTINGS: &[Setting] = &[
         set: |options, text| parse(text, &mut options.waves_per_eu),
         get: |options| options.waves_per_eu.to_string(),
     },
+    Setting {
+        name: "wide_iterations",
+        help: "whether loops that reduce over tiles take tiles of twice the size where that is proved to be the same: never, \
+               where the model predicts a gain, or wherever possible; auto by default",
+        expected: WideIterations::EXPECTED,
+        set: |options, text| parse(text, &mut options.wide_iterations),
+        get: |options| options.wide_iterations.to_string(),
+    },
 ];
 
 fn parse<T: FromStr>(text: &str, place: &mut T) -> Option<()> {
@@ -498,6 +506,7 @@ mod tests {
             persistent: _,
             dependent_launch: _,
             block_pingpong: _,
+            wide_iterations: _,
             budget:
                 Budget {
                     values: _,
@@ -507,7 +516,7 @@ mod tests {
                 },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 36);
+        assert_eq!(SETTINGS.len(), 37);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Options that request kinds of plans and of accesses, for all commands that generate code.
 
 use clap::Args;
-use llopt::{ConversionRequest, GatherRequest, Options, Persistent, PingPong, TensorCopies};
+use llopt::{
+    ConversionRequest, GatherRequest, Options, Persistent, PingPong, TensorCopies, WideIterations,
+};
 
 /// The requested kinds of plans and of accesses.
 #[derive(Args, Clone, Copy, Debug)]
@@ -48,6 +50,11 @@ pub struct Plans {
     /// (AMD): off, auto (where the model predicts a gain) or on (wherever possible)
     #[arg(long, value_name = "WHETHER", default_value = "auto")]
     block_pingpong: PingPong,
+
+    /// Whether loops that reduce over tiles take tiles of twice the size, where that is proved to be the same over the
+    /// real numbers, in kernels without layouts: off, auto (where the model predicts a gain) or on (wherever possible)
+    #[arg(long, value_name = "WHETHER", default_value = "auto")]
+    wide_iterations: WideIterations,
 }
 
 impl Plans {
@@ -62,5 +69,6 @@ impl Plans {
         options.persistent = self.persistent;
         options.dependent_launch = self.dependent_launch;
         options.block_pingpong = self.block_pingpong;
+        options.wide_iterations = self.wide_iterations;
     }
 }

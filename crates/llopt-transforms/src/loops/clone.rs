@@ -73,6 +73,18 @@ impl<'c: 'a, 'a> Mapping<'c, 'a> {
         copy
     }
 
+    /// Inserts a copy of an operation, whose results remain those of the operation for later copies.
+    pub(crate) fn copy_apart(
+        &self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        operation: OperationRef<'c, 'a>,
+    ) -> OperationRef<'c, 'a> {
+        let mut own = Self {
+            values: self.values.clone(),
+        };
+        own.copy(rewriter, operation)
+    }
+
     /// Inserts a copy of the body of a loop, and returns the yielded values.
     pub fn copy_body(
         &mut self,

@@ -122,6 +122,29 @@ pub(super) fn constant_sum(multiples: &[(Value<'_, '_>, i64)]) -> Option<i64> {
     is_constant.then_some(sum)
 }
 
+/// Whether the number of iterations of a loop is known to be a multiple of a factor, since the distance of its bounds is one
+/// of so many steps. Modulo the numbers of a type that is known only if these are a multiple, too.
+pub fn is_multiple(of: For<'_, '_>, factor: u32) -> bool {
+    let Some(step) = constant(of.step()).filter(|step| *step > 0) else {
+        return false;
+    };
+    let group = step.checked_mul(i64::from(factor));
+    let Some(group) = group.filter(|group| group.unsigned_abs().is_power_of_two()) else {
+        return false;
+    };
+    let bits = of.upper().r#type().bit_width();
+    if bits.is_none_or(|bits| bits < u64::BITS - group.leading_zeros()) {
+        return false;
+    }
+    let mut distance = Linear::default();
+    distance.add(of.upper(), 1, DEEPEST);
+    distance.add(of.lower(), -1, DEEPEST);
+    let factors = distance.terms.iter().map(|(_, factor)| *factor);
+    factors
+        .chain([distance.constant])
+        .all(|number| number % group == 0)
+}
+
 /// The most ops between a bound and a term of it.
 const DEEPEST: u32 = 16;
 

@@ -64,17 +64,43 @@ pub fn unroll<'c: 'a, 'a>(
     of: For<'c, 'a>,
     factor: u32,
 ) -> Option<Unrolled<'c, 'a>> {
+    let (location, step) = (of.operation().loc(), of.step());
+    group(rewriter, of, factor, None, |rewriter, main| {
+        let (mut number, mut carried) = (main.number(), main.carried());
+        for copy in 0..factor {
+            if copy > 0 {
+                number = Arithmetic { rewriter, location }.add(number, step);
+            }
+            carried = Mapping::iteration(of, number, &carried).copy_body(rewriter, of);
+        }
+        carried
+    })
+}
+
+/// Makes a loop of which each iteration is a group of those of another, which remains for the rest. The closure builds the
+/// body and returns the values that it yields. Where a condition is given that does not hold, there is no group.
+/// `None`, without a change, if the factor is less than two or more than the number of iterations.
+pub(crate) fn group<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    factor: u32,
+    condition: Option<Value<'c, 'a>>,
+    body: impl FnOnce(&mut Rewriter<'c, 'a>, For<'c, 'a>) -> Vec<Value<'c, 'a>>,
+) -> Option<Unrolled<'c, 'a>> {
     let numbers = Numbers::of(of);
     let whole = |numbers: Numbers| numbers.count() - numbers.count() % u64::from(factor);
     if factor < 2 || numbers.is_some_and(|numbers| whole(numbers) == 0) {
         return None;
     }
     let (location, lower, step) = (of.operation().loc(), of.lower(), of.step());
+    let is_whole = numbers.is_some_and(|numbers| whole(numbers) == numbers.count())
+        || induction::is_multiple(of, factor);
     let r#type = lower.r#type();
     rewriter.set_before(of.operation());
     let mut arithmetic = Arithmetic { rewriter, location };
     let middle = match numbers {
         Some(numbers) => arithmetic.constant(r#type, numbers.at(whole(numbers))),
+        None if is_whole => of.upper(),
         None => {
             let is_run = arithmetic.is_below(lower, of.upper(), of.is_unsigned());
             // The distance between unsigned numbers never overflows.
@@ -98,6 +124,10 @@ pub fn unroll<'c: 'a, 'a>(
             arithmetic.select(is_run, middle, lower)
         }
     };
+    let middle = match condition {
+        Some(condition) => arithmetic.select(condition, middle, lower),
+        None => middle,
+    };
     let stride = match induction::constant(step) {
         Some(step) => arithmetic.constant(r#type, step.wrapping_mul(i64::from(factor))),
         None => {
@@ -109,16 +139,10 @@ pub fn unroll<'c: 'a, 'a>(
     let attributes = of.operation().attrs();
     let main = For::build(rewriter, location, bounds, &of.initial(), &attributes);
     rewriter.set_to_end(main.body());
-    let (mut number, mut carried) = (main.number(), main.carried());
-    for copy in 0..factor {
-        if copy > 0 {
-            number = Arithmetic { rewriter, location }.add(number, step);
-        }
-        carried = Mapping::iteration(of, number, &carried).copy_body(rewriter, of);
-    }
+    let carried = body(rewriter, main);
     yield_values(rewriter, location, &carried);
 
-    if numbers.is_some_and(|numbers| whole(numbers) == numbers.count()) {
+    if is_whole && condition.is_none() {
         let results: Vec<Value> = of.results();
         for (from, to) in results.into_iter().zip(main.results()) {
             from.replace_all_uses(to);

@@ -26,7 +26,7 @@ use crate::loops::needs::maker;
 use crate::loops::view::For;
 
 /// Parts of a multiprocessor that issue an instruction each cycle.
-pub(super) const ISSUERS: u32 = 4;
+pub(crate) const ISSUERS: u32 = 4;
 /// Cycles until the result of an instruction of a thread can be read.
 const LATENCY: u32 = 4;
 
@@ -80,7 +80,7 @@ pub(super) fn schedule<'c: 'a, 'a>(
             .find(|feeder| is_load && **feeder == operation);
         let feeder = feeder.map(|feeder| bytes_of_results(*feeder));
         let bytes = load.map(|load| load.bytes).or(feeder);
-        let (pipe, occupancy, latency) = match (bytes, cycles(operation, plans)) {
+        let (pipe, occupancy, latency) = match (bytes, matrix_cycles(operation, plans)) {
             (Some(bytes), _) => {
                 let bytes = bytes.div_ceil(u64::from(memory.shared_cache_bytes));
                 let busy = u32::try_from(bytes).unwrap_or(u32::MAX / 4);
@@ -209,7 +209,7 @@ pub(super) fn instructions(
 }
 
 /// Whether a special function computes the result.
-fn is_special(operation: OperationRef<'_, '_>) -> bool {
+pub(crate) fn is_special(operation: OperationRef<'_, '_>) -> bool {
     math::Exp2Op::of(operation).is_some()
         || math::ExpOp::of(operation).is_some()
         || math::Log2Op::of(operation).is_some()
@@ -222,7 +222,7 @@ fn is_special(operation: OperationRef<'_, '_>) -> bool {
 
 /// The cycles for which a product keeps the matrix units of a multiprocessor busy; `None` if it is none, or no unit
 /// multiplies its elements.
-fn cycles(operation: OperationRef<'_, '_>, plans: &Plans) -> Option<u32> {
+pub(crate) fn matrix_cycles(operation: OperationRef<'_, '_>, plans: &Plans) -> Option<u32> {
     executions(operation, plans).map(|(cycles, _)| cycles)
 }
 

@@ -32,8 +32,9 @@ use serde::Serialize;
 
 use crate::contain::contained_within;
 use crate::{
-    ArtifactKind, CopiedLoop, Error, Options, PersistentProgram, Source, Timings, compiler, input,
-    loop_schedules, module, persistent_program, session, shared_loops, tensor_copies,
+    ArtifactKind, CopiedLoop, Error, Options, PersistentProgram, Source, Timings, WideLoop,
+    compiler, input, loop_schedules, module, persistent_program, session, shared_loops,
+    tensor_copies, wide_loops,
 };
 
 /// All decisions about one kernel.
@@ -53,6 +54,8 @@ pub struct Explanation {
     pub layouts: Option<ChosenLayouts>,
     /// The loops of products that blocks should share, if the options say so.
     pub shared_loops: Vec<SharedLoop>,
+    /// What became of loops that reduce over tiles, whose tiles may be of twice the size.
+    pub wide: Vec<WideLoop>,
     /// The prices of the layouts as they are, whoever chose them; none if the layouts of an op are not known.
     pub written: Option<WrittenLayouts>,
     /// The schedules of loops with products, if the kernel came without layouts.
@@ -195,6 +198,7 @@ fn explain_changed(
         compiler::to_layouts(&context, &module, &options, &mut time)?;
         let layouts = ChosenLayouts::take(module.as_operation());
         let shared_loops = shared_loops::take(module.as_operation());
+        let wide = wide_loops::take(module.as_operation());
         let written = WrittenLayouts::of(module.as_operation(), &options).ok();
         let mut loops = loop_schedules::take(module.as_operation());
         let copied = tensor_copies::take(module.as_operation());
@@ -214,6 +218,7 @@ fn explain_changed(
             shared_bytes: lowered.metadata.shared,
             layouts,
             shared_loops,
+            wide,
             written,
             loops,
             copied,

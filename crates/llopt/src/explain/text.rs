@@ -44,6 +44,9 @@ impl fmt::Display for Explanation {
         for of in &self.shared_loops {
             write!(f, "{of}")?;
         }
+        for of in &self.wide {
+            write!(f, "{of}")?;
+        }
         for of in &self.loops {
             write!(f, "{of}")?;
         }

@@ -33,3 +33,4 @@ mod tensor_copies;
 mod tile_parts;
 mod warp_groups;
 mod whole_tiles;
+mod wide_iterations;

@@ -7,7 +7,7 @@
 use inkwell::values::InstructionOpcode;
 use llopt_dialects::layout::encoding::{BulkBox, Encoding};
 use llopt_dialects::tables::module::GLOBAL_SCRATCH_OFFSET;
-use llopt_dialects::tables::types::MemDesc;
+use llopt_dialects::tables::types::{MemDesc, RankedTensor, TensorDesc};
 use llopt_dialects::{ttg, ttng};
 use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
@@ -127,7 +127,7 @@ pub(crate) fn load(
     let operation = op.operation();
     let bulk = transaction_barrier::bulk_hooks(lowering, operation, Feature::BulkTensorCopy)?;
     let barrier = transaction_barrier::address(lowering, operation, op.barrier())?;
-    let boxes = boxes(lowering, operation, op.result())?;
+    let boxes = boxes(lowering, operation, op.result(), op.desc())?;
     let condition = lowering.scalar(op.pred());
     let caching = Caching {
         cache: cache(op.cache()),
@@ -152,7 +152,7 @@ pub(crate) fn prefetch(
 ) -> Lowered {
     let operation = op.operation();
     let bulk = transaction_barrier::bulk_hooks(lowering, operation, Feature::BulkTensorCopy)?;
-    let boxes = boxes(lowering, operation, op.buffer())?;
+    let boxes = boxes(lowering, operation, op.buffer(), op.desc())?;
     let condition = lowering.scalar(op.pred());
     for_each_box(
         lowering,
@@ -215,7 +215,7 @@ fn copy_out(
     combine: Option<&str>,
 ) -> Lowered {
     let bulk = transaction_barrier::bulk_hooks(lowering, op, Feature::BulkTensorCopy)?;
-    let boxes = boxes(lowering, op, source)?;
+    let boxes = boxes(lowering, op, source, descriptor)?;
     // Of blocks with the same part, one stores it: a reduction would count it more than once.
     let acts = lowering
         .threads
@@ -254,11 +254,12 @@ fn in_first_warp(lowering: &FunctionLowering<'_, '_>, emit: impl FnOnce()) {
     threads::only_if(lowering.e, first, emit);
 }
 
-/// The boxes of the block in a buffer.
+/// The boxes of the blocks in a buffer. None is larger than a block of the descriptor, whose object has the box of one.
 fn boxes<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
     buffer: Value<'_, '_>,
+    descriptor: Value<'_, '_>,
 ) -> Lowered<Boxes<'ctx>> {
     let unwritable = || {
         let reason = "no bulk copy reads or writes the layout of the buffer";
@@ -276,7 +277,7 @@ fn boxes<'ctx>(
         .map(|extent| extent.unsigned_abs())
         .collect();
     let BulkBox {
-        shape: of_box,
+        shape: mut of_box,
         fp4_padded,
         ..
     } = encoding
@@ -285,6 +286,12 @@ fn boxes<'ctx>(
         .ok_or_else(unwritable)?;
     if fp4_padded || !view.place.pads.is_empty() {
         return Err(unwritable());
+    }
+    let block = TensorDesc::of(descriptor.r#type()).and_then(TensorDesc::block);
+    let extents = block.map(RankedTensor::shape).unwrap_or_default();
+    // A block with fewer dimensions than the tensor has the tensor's last dimensions.
+    for (most, extent) in of_box.iter_mut().rev().zip(extents.into_iter().rev()) {
+        *most = (*most).min(extent.unsigned_abs());
     }
     let blocks = encoding.cga_layout();
     let split = blocks.split().map_err(|_| unwritable())?;
