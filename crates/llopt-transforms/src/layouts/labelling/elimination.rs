@@ -1,19 +1,12 @@
 //! Removing nodes one by one, each with a table of what it costs at least for the labels of those around it.
 
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
-use std::rc::Rc;
-
 use super::cost::{Cost, IMPOSSIBLE};
+use super::order::Order;
 use super::problem::Problem;
-
-/// Entries that the table of an eliminated node may have.
-pub(super) const LARGEST_TABLE: usize = 1 << 13;
 
 /// Costs that depend on the labels of some nodes.
 #[derive(Clone, Debug)]
-pub(super) struct Factor {
-    /// The nodes, in increasing order.
+struct Factor {
     scope: Vec<usize>,
     /// One cost for each choice of their labels, that of the last node varying fastest.
     table: Vec<Cost>,
@@ -28,31 +21,70 @@ impl Factor {
         self.table[index]
     }
 
-    /// The factor that is left when a node of the scope has a label.
-    fn slice(&self, node: usize, label: usize, choices: &[usize]) -> Self {
-        let position = self.scope.iter().position(|&n| n == node).unwrap_or(0);
-        let inner: usize = self.scope[position + 1..]
-            .iter()
-            .map(|&n| choices[n])
-            .product();
-        let entries = self.table.iter().enumerate();
-        Self {
-            scope: self.scope.iter().copied().filter(|&n| n != node).collect(),
-            table: entries
-                .filter(|(index, _)| index / inner % choices[node] == label)
-                .map(|(_, &cost)| cost)
-                .collect(),
+    /// How far apart two entries are whose labels of a node are neighbours; nothing if the costs do not depend on it.
+    fn stride(&self, node: usize, choices: &[usize]) -> usize {
+        let position = self.scope.iter().position(|&other| other == node);
+        position.map_or(0, |position| {
+            let inner = self.scope[position + 1..].iter();
+            inner.map(|&other| choices[other]).product()
+        })
+    }
+
+    /// The same costs, with a node of the scope as the last one.
+    fn with_last(mut self, node: usize, choices: &[usize]) -> Self {
+        let (inner, count) = (self.stride(node, choices), choices[node]);
+        if inner > 1 {
+            let blocks = self.table.chunks(inner * count);
+            let table = blocks.flat_map(|block| {
+                (0..inner).flat_map(move |offset| block[offset..].iter().step_by(inner).copied())
+            });
+            self.table = table.collect();
         }
+        self.scope.retain(|&other| other != node);
+        self.scope.push(node);
+        self
     }
 }
 
-/// The cheapest label of a node, by these costs, for the labels of the others, and its cost.
-fn best_label(
-    node: usize,
-    factors: &[Factor],
-    choices: &[usize],
-    labels: &mut [usize],
-) -> (usize, Cost) {
+/// The costs of a problem during elimination.
+struct Elimination {
+    /// How many labels each node has.
+    choices: Vec<usize>,
+    /// The costs, `None` once they are replaced by others.
+    factors: Vec<Option<Factor>>,
+    /// The costs of each node alone.
+    own: Vec<usize>,
+    /// The costs that depend on each node; replaced ones may be among them.
+    factors_of: Vec<Vec<usize>>,
+}
+
+/// The edges of a problem between nodes that have several useful labels.
+pub(super) fn open_edges(problem: &Problem<'_>, useful: &[Vec<usize>]) -> Vec<(usize, usize)> {
+    let edges = problem.edges.keys().copied();
+    edges
+        .filter(|&(a, b)| useful[a].len() > 1 && useful[b].len() > 1)
+        .collect()
+}
+
+/// The labels of least cost among the useful ones of each node.
+pub(super) fn eliminate(problem: &Problem<'_>, useful: &[Vec<usize>], order: Order) -> Vec<usize> {
+    let mut elimination = Elimination::of(problem, useful);
+    let steps: Vec<(usize, Vec<Factor>)> = order
+        .steps
+        .into_iter()
+        .map(|(node, scope)| (node, elimination.eliminate(node, scope)))
+        .collect();
+    // The node that was removed last finds all those that its costs depend on.
+    let mut chosen = vec![0; useful.len()];
+    for (node, factors) in steps.iter().rev() {
+        chosen[*node] = best_label(*node, factors, &elimination.choices, &mut chosen);
+    }
+    let labels = useful.iter().zip(chosen);
+    labels.map(|(labels, chosen)| labels[chosen]).collect()
+}
+
+/// The cheapest label of a node, by these costs, for the labels of the others.
+fn best_label(node: usize, factors: &[Factor], choices: &[usize], labels: &mut [usize]) -> usize {
     let mut best = (0, IMPOSSIBLE);
     for label in 0..choices[node] {
         labels[node] = label;
@@ -62,65 +94,13 @@ fn best_label(
             best = (label, total);
         }
     }
-    best
-}
-
-/// How a node was removed.
-#[derive(Clone)]
-pub(super) enum Step {
-    /// The costs that depended on it.
-    Eliminated(Rc<Vec<Factor>>),
-    /// The label that it got instead.
-    Fixed(usize),
-}
-
-/// A logarithm to base 2 in units of `2^-32`: exact for powers of two, and the same everywhere.
-pub(super) fn logarithm(number: usize) -> u64 {
-    let whole = number.ilog2();
-    // Squaring the mantissa in `1..2` brings out one bit of the logarithm after the other.
-    let mut mantissa = ((number as u128) << 64) >> whole;
-    let mut bits = u64::from(whole);
-    for _ in 0..32 {
-        mantissa = ((mantissa >> 2) * (mantissa >> 2)) >> 60;
-        bits <<= 1;
-        if mantissa >> 65 != 0 {
-            mantissa >>= 1;
-            bits |= 1;
-        }
-    }
-    bits
-}
-
-/// A problem during elimination.
-#[derive(Clone)]
-pub(super) struct Elimination {
-    /// How many labels each node has.
-    pub(super) choices: Vec<usize>,
-    /// The logarithms of these.
-    weights: Vec<u64>,
-    /// The costs, `None` once they are replaced by others.
-    factors: Vec<Option<Factor>>,
-    /// The costs of each node alone.
-    own: Vec<usize>,
-    /// The costs that depend on each node; replaced ones may be among them.
-    factors_of: Vec<Vec<usize>>,
-    /// The nodes that each node shares costs with.
-    neighbours: Vec<BTreeSet<usize>>,
-    /// The logarithm of the size of each node's table.
-    sizes: Vec<u64>,
-    /// The nodes that are left, smallest table first.
-    by_size: BTreeSet<(u64, usize)>,
-    /// The nodes that are left, most neighbours first.
-    by_degree: BTreeSet<(Reverse<usize>, usize)>,
-    /// Labels to look up entries of tables with.
-    labels: Vec<usize>,
+    best.0
 }
 
 impl Elimination {
     /// The problem with these labels for each node.
-    pub(super) fn of(problem: &Problem<'_>, useful: &[Vec<usize>]) -> Self {
+    fn of(problem: &Problem<'_>, useful: &[Vec<usize>]) -> Self {
         let count = problem.nodes.len();
-        let choices: Vec<usize> = useful.iter().map(Vec::len).collect();
         let mut own: Vec<Vec<Cost>> = problem
             .nodes
             .iter()
@@ -128,16 +108,10 @@ impl Elimination {
             .map(|(costs, labels)| labels.iter().map(|&label| costs[label]).collect())
             .collect();
         let mut elimination = Self {
-            weights: choices.iter().map(|&number| logarithm(number)).collect(),
-            choices,
+            choices: useful.iter().map(Vec::len).collect(),
             factors: Vec::new(),
             own: Vec::with_capacity(count),
             factors_of: vec![Vec::new(); count],
-            neighbours: vec![BTreeSet::new(); count],
-            sizes: vec![0; count],
-            by_size: BTreeSet::new(),
-            by_degree: BTreeSet::new(),
-            labels: vec![0; count],
         };
         for (&(a, b), costs) in &problem.edges {
             let columns = &useful[b];
@@ -157,8 +131,6 @@ impl Elimination {
                     }
                 }
                 _ => {
-                    elimination.neighbours[a].insert(b);
-                    elimination.neighbours[b].insert(a);
                     let table = entries.collect();
                     elimination.add(Factor {
                         scope: vec![a, b],
@@ -173,11 +145,6 @@ impl Elimination {
                 scope: vec![node],
                 table,
             });
-            let around = elimination.neighbours[node].iter();
-            elimination.sizes[node] = around.map(|&other| elimination.weights[other]).sum();
-            let degree = elimination.neighbours[node].len();
-            elimination.by_size.insert((elimination.sizes[node], node));
-            elimination.by_degree.insert((Reverse(degree), node));
         }
         elimination
     }
@@ -189,115 +156,17 @@ impl Elimination {
         self.factors.push(Some(factor));
     }
 
-    /// Eliminates nodes for as long as that makes small tables.
-    pub(super) fn eliminate_small(&mut self) -> Vec<(usize, Step)> {
-        let mut steps = Vec::new();
-        while let Some(&(size, node)) = self.by_size.first()
-            && size <= logarithm(LARGEST_TABLE)
-        {
-            steps.push((node, self.eliminate(node)));
+    /// Replaces a node by a table over these neighbours; the costs that depended on it.
+    fn eliminate(&mut self, node: usize, scope: Vec<usize>) -> Vec<Factor> {
+        let slots = std::mem::take(&mut self.factors_of[node]).into_iter();
+        let factors = slots.filter_map(|slot| self.factors[slot].take());
+        let factors = factors.map(|factor| factor.with_last(node, &self.choices));
+        let factors: Vec<Factor> = factors.collect();
+        if scope.is_empty() {
+            return factors;
         }
-        steps
-    }
-
-    /// The node with the most neighbours of those that are left.
-    pub(super) fn widest(&self) -> Option<usize> {
-        self.by_degree.first().map(|&(_, node)| node)
-    }
-
-    /// Removes all nodes that are left; answers whether none was fixed.
-    pub(super) fn finish(&mut self, steps: &mut Vec<(usize, Step)>) -> bool {
-        let mut none_fixed = true;
-        loop {
-            steps.append(&mut self.eliminate_small());
-            let Some(node) = self.widest() else {
-                return none_fixed;
-            };
-            none_fixed = false;
-            steps.push((node, self.fix(node, None)));
-        }
-    }
-
-    /// The labels of all nodes, the last removed first; `useful` are those that each node chose from.
-    pub(super) fn labels(&self, steps: &[(usize, Step)], useful: &[Vec<usize>]) -> Vec<usize> {
-        let mut chosen = vec![0; useful.len()];
-        for (node, step) in steps.iter().rev() {
-            chosen[*node] = match step {
-                Step::Eliminated(factors) => {
-                    best_label(*node, factors, &self.choices, &mut chosen).0
-                }
-                Step::Fixed(label) => *label,
-            };
-        }
-        let labels = useful.iter().zip(chosen);
-        labels.map(|(labels, chosen)| labels[chosen]).collect()
-    }
-
-    /// Changes the neighbours of a node that is left.
-    fn change(&mut self, node: usize, change: impl FnOnce(&mut BTreeSet<usize>, &mut u64, &[u64])) {
-        let degree = self.neighbours[node].len();
-        self.by_size.remove(&(self.sizes[node], node));
-        self.by_degree.remove(&(Reverse(degree), node));
-        change(
-            &mut self.neighbours[node],
-            &mut self.sizes[node],
-            &self.weights,
-        );
-        let degree = self.neighbours[node].len();
-        self.by_size.insert((self.sizes[node], node));
-        self.by_degree.insert((Reverse(degree), node));
-    }
-
-    /// Removes a node and the costs that depend on it from the problem.
-    fn take(&mut self, node: usize) -> Vec<Factor> {
-        let degree = self.neighbours[node].len();
-        self.by_size.remove(&(self.sizes[node], node));
-        self.by_degree.remove(&(Reverse(degree), node));
-        for other in std::mem::take(&mut self.neighbours[node]) {
-            self.change(other, |around, size, weights| {
-                around.remove(&node);
-                *size -= weights[node];
-            });
-        }
-        let slots = std::mem::take(&mut self.factors_of[node]);
-        let factors = slots.into_iter();
-        factors
-            .filter_map(|slot| self.factors[slot].take())
-            .collect()
-    }
-
-    /// Replaces a node by a table over its neighbours.
-    fn eliminate(&mut self, node: usize) -> Step {
-        let scope: Vec<usize> = self.neighbours[node].iter().copied().collect();
-        let factors = self.take(node);
-        for &other in &scope {
-            self.change(other, |around, size, weights| {
-                for &third in scope.iter().filter(|&&third| third != other) {
-                    if around.insert(third) {
-                        *size += weights[third];
-                    }
-                }
-            });
-        }
-        let entries: usize = scope.iter().map(|&other| self.choices[other]).product();
-        let mut table = Vec::with_capacity(entries);
-        let (choices, labels) = (&self.choices, &mut self.labels);
-        for &other in &scope {
-            labels[other] = 0;
-        }
-        for _ in 0..entries {
-            table.push(best_label(node, &factors, choices, labels).1);
-            // The next choice of labels, the last node first.
-            for &other in scope.iter().rev() {
-                labels[other] += 1;
-                if labels[other] < choices[other] {
-                    break;
-                }
-                labels[other] = 0;
-            }
-        }
+        let table = self.least(node, &scope, &factors);
         match scope[..] {
-            [] => {}
             // Costs of a single node are kept in one table.
             [only] => {
                 if let Some(own) = &mut self.factors[self.own[only]] {
@@ -308,30 +177,74 @@ impl Elimination {
             }
             _ => self.add(Factor { scope, table }),
         }
-        Step::Eliminated(Rc::new(factors))
+        factors
     }
 
-    /// Gives a node a label: this one, or the one that costs least.
-    pub(super) fn fix(&mut self, node: usize, label: Option<usize>) -> Step {
-        let factors = self.take(node);
-        // For each factor and label, the least over the labels of the others.
-        let least = |factor: &Factor, label: usize| {
-            let left = factor.slice(node, label, &self.choices);
-            left.table.into_iter().min().unwrap_or(0)
-        };
-        let cheapest = || {
-            (0..self.choices[node]).min_by_key(|&label| {
-                let costs = factors.iter().map(|factor| least(factor, label));
-                costs.fold(0, Cost::saturating_add)
-            })
-        };
-        let label = label.or_else(cheapest).unwrap_or(0);
-        for factor in &factors {
-            let left = factor.slice(node, label, &self.choices);
-            if !left.scope.is_empty() {
-                self.add(left);
+    /// What a node costs at least for each choice of labels of the others that its costs depend on. It is the last one of
+    /// each of these.
+    fn least(&self, node: usize, scope: &[usize], factors: &[Factor]) -> Vec<Cost> {
+        let (choices, count) = (&self.choices, self.choices[node]);
+        // By the position of a neighbour: the factors that it is the last one of, and those that depend on it, with strides.
+        let mut ending: Vec<Vec<usize>> = vec![Vec::new(); scope.len()];
+        let mut strides: Vec<Vec<(usize, usize)>> = vec![Vec::new(); scope.len()];
+        // The sum of what depends on the first neighbours alone, by their number, for each label of the node.
+        let mut sums: Vec<Vec<Cost>> = vec![vec![0; count]; scope.len() + 1];
+        for (number, factor) in factors.iter().enumerate() {
+            let mut last = None;
+            for (position, &other) in scope.iter().enumerate() {
+                let stride = factor.stride(other, choices);
+                if stride > 0 {
+                    strides[position].push((number, stride));
+                    last = Some(position);
+                }
+            }
+            match last {
+                Some(last) => ending[last].push(number),
+                None => add(&mut sums[0], &factor.table),
             }
         }
-        Step::Fixed(label)
+        let entries = scope.iter().map(|&other| choices[other]).product();
+        let mut table = Vec::with_capacity(entries);
+        let mut offsets = vec![0; factors.len()];
+        let mut labels = vec![0; scope.len()];
+        let mut changed = 0;
+        loop {
+            for position in changed..scope.len() {
+                let (before, after) = sums.split_at_mut(position + 1);
+                after[0].copy_from_slice(&before[position]);
+                for &number in &ending[position] {
+                    let costs = &factors[number].table[offsets[number]..];
+                    add(&mut after[0], &costs[..count]);
+                }
+            }
+            let totals = sums[scope.len()].iter();
+            table.push(totals.copied().min().unwrap_or(IMPOSSIBLE));
+            // The next choice of labels, the last neighbour first.
+            changed = scope.len();
+            loop {
+                let Some(position) = changed.checked_sub(1) else {
+                    return table;
+                };
+                changed = position;
+                labels[position] += 1;
+                let is_last = labels[position] == choices[scope[position]];
+                for &(number, stride) in &strides[position] {
+                    match is_last {
+                        true => offsets[number] -= stride * (labels[position] - 1),
+                        false => offsets[number] += stride,
+                    }
+                }
+                if !is_last {
+                    break;
+                }
+                labels[position] = 0;
+            }
+        }
+    }
+}
+
+fn add(sums: &mut [Cost], costs: &[Cost]) {
+    for (sum, cost) in sums.iter_mut().zip(costs) {
+        *sum = sum.saturating_add(*cost);
     }
 }

@@ -23,14 +23,15 @@
 //! exact, but the size of the table is the product of the numbers of choices of its nodes. The node with the smallest
 //! table goes first; a node without neighbours has a table with one entry, one with one neighbour is folded into it,
 //! one with two becomes an edge between them. On trees and series-parallel graphs, which most kernels are, nothing
-//! else happens.
+//! else happens. The sizes of all tables are known before one is made (`order`).
 //!
-//! If even the smallest table would have more than `LARGEST_TABLE` entries, the node with the most neighbours is *fixed*
-//! instead: the rest is solved once for each of its labels. If that is all, the best of these labellings is optimal.
-//! Where the rest needs fixed nodes as well, each of these gets the label whose cost, together with the least that its
-//! neighbourhood can then add, is smallest, and the result need not be optimal: labels are changed one at a time for as
-//! long as that helps; the best labellings are joined, each node having its label in one of them, which leaves so few
-//! labels that most tables are small.
+//! If all tables together would have more than `MOST_ENTRIES` entries, the bound is raised further, which takes far less time
+//! than the search and often leaves few enough labels. Else the result need not be optimal: beginning with the best
+//! labelling that bounds have found, nodes without which all tables are small keep their labels, and all others choose the
+//! best ones together; then other nodes keep theirs, for as long as that lowers the cost. The distance from the bound is known.
+//! (Solving the rest for each label of a node with many neighbours takes as many times longer as the node has labels,
+//! and again for the next such node. Looking only at labels whose bounds are low, as many as the limit allows, finds
+//! labellings that cost about as much, and raises the bound by little where it is far from the cost.)
 //!
 //! On the way back, each node takes its cheapest label given the labels of its neighbours. Ties are broken
 //! by the smaller label, then the smaller node: equal problems have equal solutions, and the first
@@ -51,27 +52,24 @@
 //!
 //! # Growth
 //!
-//! Each node has a list of the costs that depend on it, and a queue holds the nodes by the size of their tables,
-//! which is kept as a sum of logarithms: removing one of the `d` neighbours of a node changes that sum by one term.
-//! So a graph of bounded width is solved in time `O(n log n)`.
+//! Each node has a list of the costs that depend on it, and a queue holds the nodes by the size of their tables. So a graph of
+//! bounded width is solved in time `O(n log n)`, and no graph takes more than the limit for each search.
 
 mod cost;
 mod dominated;
 mod edges;
 mod elimination;
+mod order;
 mod problem;
 mod relaxation;
+mod search;
 
 use std::rc::Rc;
 
 pub use cost::{Cost, IMPOSSIBLE};
-use edges::{Edge, EdgeCosts, Term};
-use elimination::Elimination;
+use edges::{EdgeCosts, Term};
 pub use problem::{Labelling, Problem};
 use relaxation::Relaxation;
-
-/// Labellings that are joined.
-const MOST_JOINED: usize = 3;
 
 impl<'f> Problem<'f> {
     /// A problem without nodes.
@@ -142,10 +140,20 @@ impl<'f> Problem<'f> {
         nodes.chain(edges).fold(0, Cost::saturating_add)
     }
 
-    /// A labelling of small cost, the least unless the graph is dense (see the module's documentation).
+    /// A labelling of small cost, with a bound of what others cost: the least one unless the graph is dense (see the module's
+    /// documentation).
     pub fn solve(&self) -> Labelling {
         let found = Relaxation::of(self).solve().search();
-        found.unwrap_or_else(|| self.search())
+        found.unwrap_or_else(|| {
+            // No labelling has a price, so each is as good as the others.
+            let labels = vec![0; self.nodes.len()];
+            Labelling {
+                cost: self.cost(&labels),
+                bound: IMPOSSIBLE,
+                is_optimal: true,
+                labels,
+            }
+        })
     }
 
     /// A labelling that costs less than a known one, or that one if there is none. Labels that are in no cheaper labelling
@@ -169,118 +177,13 @@ impl<'f> Problem<'f> {
             _ => proven(),
         }
     }
-
-    /// The same by looking at all labels.
-    fn search(&self) -> Labelling {
-        let neighbours = self.neighbours();
-        let useful = self.without_dominated(&neighbours);
-        let mut elimination = Elimination::of(self, &useful);
-        let first = elimination.eliminate_small();
-        let mut found: Vec<(Cost, Vec<usize>)> = Vec::new();
-        let mut is_optimal = true;
-        match elimination.widest() {
-            None => {
-                let labels = elimination.labels(&first, &useful);
-                found.push((self.cost(&labels), labels));
-            }
-            Some(node) => {
-                for label in 0..elimination.choices[node] {
-                    let mut rest = elimination.clone();
-                    let mut steps = first.clone();
-                    steps.push((node, rest.fix(node, Some(label))));
-                    is_optimal &= rest.finish(&mut steps);
-                    let mut labels = rest.labels(&steps, &useful);
-                    if !is_optimal {
-                        self.improve(&neighbours, &mut labels);
-                    }
-                    found.push((self.cost(&labels), labels));
-                }
-                found.sort_by_key(|(cost, _)| *cost);
-                if !is_optimal {
-                    found.truncate(MOST_JOINED);
-                    let mut labels = self.joined(&found);
-                    self.improve(&neighbours, &mut labels);
-                    found.insert(0, (self.cost(&labels), labels));
-                }
-            }
-        }
-        let best = found.into_iter().min_by_key(|(cost, _)| *cost);
-        let (cost, labels) = best.unwrap_or_default();
-        Labelling {
-            labels,
-            cost,
-            is_optimal,
-            bound: if is_optimal { cost } else { 0 },
-        }
-    }
-
-    /// A labelling of small cost in which each node has its label in one of these labellings.
-    fn joined(&self, labellings: &[(Cost, Vec<usize>)]) -> Vec<usize> {
-        let labels_of = |node: usize| {
-            let mut labels: Vec<usize> = Vec::new();
-            for (_, labelling) in labellings {
-                if !labels.contains(&labelling[node]) {
-                    labels.push(labelling[node]);
-                }
-            }
-            labels
-        };
-        let useful: Vec<Vec<usize>> = (0..self.nodes.len()).map(labels_of).collect();
-        let mut elimination = Elimination::of(self, &useful);
-        let mut steps = Vec::new();
-        elimination.finish(&mut steps);
-        elimination.labels(&steps, &useful)
-    }
-
-    /// The edges of each node.
-    fn neighbours(&self) -> Vec<Vec<Edge<'_, 'f>>> {
-        let mut neighbours: Vec<Vec<Edge>> = vec![Vec::new(); self.nodes.len()];
-        for (&(a, b), costs) in &self.edges {
-            neighbours[a].push(Edge {
-                other: b,
-                is_low: true,
-                costs,
-            });
-            neighbours[b].push(Edge {
-                other: a,
-                is_low: false,
-                costs,
-            });
-        }
-        neighbours
-    }
-
-    /// Changes labels one node at a time while that lowers the cost.
-    fn improve(&self, neighbours: &[Vec<Edge<'_, 'f>>], labels: &mut [usize]) {
-        let local = |node: usize, label: usize, labels: &[usize]| {
-            let edges = neighbours[node]
-                .iter()
-                .map(|edge| edge.at(label, labels[edge.other]));
-            edges.fold(self.nodes[node][label], Cost::saturating_add)
-        };
-        loop {
-            let mut changed = false;
-            for node in 0..self.nodes.len() {
-                let best = (0..self.nodes[node].len())
-                    .min_by_key(|&label| local(node, label, labels))
-                    .unwrap_or(0);
-                if local(node, best, labels) < local(node, labels[node], labels) {
-                    labels[node] = best;
-                    changed = true;
-                }
-            }
-            if !changed {
-                return;
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::elimination::{LARGEST_TABLE, logarithm};
+    use super::order::logarithm;
     use super::*;
 
     /// The least cost, by trying everything.
@@ -423,9 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_with_one_node_too_many_is_solved_for_each_of_its_labels() {
-        // The table over nine neighbours with three labels is too large, that over eight is not.
-        assert!(3usize.pow(9) > LARGEST_TABLE && 3usize.pow(8) <= LARGEST_TABLE);
+    fn a_dense_graph_of_few_nodes_is_solved() {
         let problem = complete(10, 3);
         let solution = problem.solve();
         assert!(solution.is_optimal);

@@ -36,6 +36,11 @@ use super::problem::{Labelling, Problem};
 const SCALE: i64 = 1 << 8;
 /// The part of the distance between bound and limit by which a pass has to lessen it, or passes end.
 const LEAST_PROGRESS: i64 = 64;
+/// The same where too many labels are left to search among.
+const LEAST_PROGRESS_OF_MANY: i64 = 1 << 11;
+/// How many searches of a dense graph there are at most, and how many may find nothing before the last one.
+const MOST_SEARCHES: usize = 32;
+const MOST_IN_VAIN: usize = 4;
 
 /// An edge with what has been moved to its ends.
 struct Link<'p, 'f> {
@@ -87,7 +92,8 @@ pub(super) struct Relaxation<'p, 'f> {
     /// The bound by what has been moved now, and the part of it of each edge.
     now: i64,
     of_links: Vec<i64>,
-    /// The cost of the best labelling that was found, or the most that is looked for.
+    /// The best labelling that was found within the limit, and its cost, or the most that is looked for.
+    best: Option<Vec<usize>>,
     limit: Cost,
 }
 
@@ -111,6 +117,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             bound: 0,
             now: 0,
             of_links: vec![0; problem.edges.len()],
+            best: None,
             limit,
         };
         for costs in &problem.nodes {
@@ -156,8 +163,12 @@ impl<'p, 'f> Relaxation<'p, 'f> {
 
     /// The bound of the costs of all labellings.
     pub(super) fn bound(&self) -> Cost {
-        // Rounded up: costs are whole.
-        Cost::try_from((self.bound + SCALE - 1).div_euclid(SCALE)).unwrap_or(0)
+        self.unscaled(self.bound)
+    }
+
+    /// A bound in units of the problem: costs are whole, so it is rounded up.
+    fn unscaled(&self, bound: i64) -> Cost {
+        Cost::try_from(bound.saturating_add(SCALE - 1).div_euclid(SCALE)).unwrap_or(0)
     }
 
     /// Whether no labelling is within the limit.
@@ -167,6 +178,12 @@ impl<'p, 'f> Relaxation<'p, 'f> {
 
     /// Moves costs and asks for prices until the bound is the cost of a labelling, or nothing is gained any more.
     pub(super) fn solve(mut self) -> Self {
+        self.tighten(LEAST_PROGRESS);
+        self
+    }
+
+    /// The same, where a pass gains something if it lessens the distance between bound and limit by this part.
+    fn tighten(&mut self, least_progress: i64) {
         let mut before = i64::MIN;
         loop {
             let mut labelling = self.pass(true);
@@ -182,9 +199,9 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             let is_tight = self.limit <= self.bound();
             if self.is_refuted()
                 || is_tight
-                || !priced && gained < (gap / LEAST_PROGRESS).max(SCALE)
+                || !priced && gained < (gap / least_progress).max(SCALE)
             {
-                return self;
+                return;
             }
             before = self.bound;
         }
@@ -340,8 +357,19 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             let [low, high] = self.links[number].ends;
             priced |= self.price(number, labelling[low], labelling[high]);
         }
-        self.limit = self.limit.min(self.problem.cost(labelling));
+        self.offer(labelling);
         priced
+    }
+
+    /// The cost of a labelling, which is kept if it is the best one so far.
+    fn offer(&mut self, labelling: &[usize]) -> Cost {
+        let cost = self.problem.cost(labelling);
+        let is_first = self.best.is_none() && cost <= self.limit;
+        if is_first || cost < self.limit {
+            self.limit = cost;
+            self.best = Some(labelling.to_vec());
+        }
+        cost
     }
 
     /// Adds up the bound, and asks for the prices of the pairs that it rests on; whether one was not known.
@@ -454,26 +482,102 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     /// they do at least, found anew until it has prices for all its pairs. No other labelling costs less then, as
     /// what the others cost at least is not less. `None` if no labelling is within the limit.
     pub(super) fn search(mut self) -> Option<Labelling> {
+        let mut is_tight = false;
         loop {
             if self.is_refuted() {
                 return None;
             }
-            let found = self.rest().search();
-            let labels = self.labels.iter().zip(&found.labels);
-            let labels: Vec<usize> = labels.map(|(labels, &label)| labels[label]).collect();
-            if !self.price_around(&labels) {
-                return Some(Labelling {
-                    labels,
-                    bound: found.bound.max(self.bound()).min(found.cost),
-                    ..found
-                });
+            match self.rest().optimum() {
+                Some(found) => {
+                    let labels = self.of_rest(&found);
+                    let priced = self.price_around(&labels);
+                    let cost = self.offer(&labels);
+                    if !priced {
+                        return Some(Labelling {
+                            labels,
+                            cost,
+                            is_optimal: true,
+                            bound: cost,
+                        });
+                    }
+                    self.drop_after_prices();
+                }
+                None if is_tight => return self.search_beside_obstacles(),
+                None => {
+                    self.tighten(LEAST_PROGRESS_OF_MANY);
+                    is_tight = true;
+                }
             }
-            self.limit = self.limit.min(self.problem.cost(&labels));
-            for number in 0..self.links.len() {
-                self.look(number);
-            }
-            self.drop_labels();
         }
+    }
+
+    /// The best labelling that is found by letting most nodes choose at once, and some others each time, for as long as that
+    /// lowers the cost.
+    fn search_beside_obstacles(mut self) -> Option<Labelling> {
+        let mut times = vec![0; self.nodes.len()];
+        let mut in_vain = 0;
+        for _ in 0..MOST_SEARCHES {
+            if self.is_refuted() {
+                break;
+            }
+            let known = |node: usize| self.best.as_ref().map_or(0, |best| best[node]);
+            let labels = self.labels.iter().enumerate();
+            let of_best = labels.map(|(node, own)| own.binary_search(&known(node)).unwrap_or(0));
+            let of_best: Vec<usize> = of_best.collect();
+            let before = times.clone();
+            let found = self.rest().optimum_beside_obstacles(&of_best, &mut times);
+            let Some(found) = found else {
+                break;
+            };
+            let mut labels = self.of_rest(&found);
+            let limit = self.limit;
+            let priced = self.price_around(&labels);
+            self.offer(&labels);
+            self.improve(&mut labels);
+            self.price_labelling(&labels);
+            self.drop_after_prices();
+            match (self.limit < limit, priced) {
+                (true, _) => in_vain = 0,
+                // With these prices the same nodes may choose other labels.
+                (false, true) => times = before,
+                (false, false) => in_vain += 1,
+            }
+            if in_vain > MOST_IN_VAIN || self.limit <= self.bound() {
+                break;
+            }
+        }
+        let bound = self.bound();
+        let Some(labels) = self.best.take() else {
+            // Nothing within the limit was found, and there may be something.
+            let labels = vec![0; self.nodes.len()];
+            let cost = self.problem.cost(&labels);
+            return (!self.is_refuted()).then_some(Labelling {
+                is_optimal: false,
+                bound: bound.min(cost),
+                cost,
+                labels,
+            });
+        };
+        Some(Labelling {
+            is_optimal: self.limit <= bound,
+            bound: bound.min(self.limit),
+            cost: self.limit,
+            labels,
+        })
+    }
+
+    /// The labels of a labelling of the problem with those that are left.
+    fn of_rest(&self, found: &[usize]) -> Vec<usize> {
+        let labels = self.labels.iter().zip(found);
+        labels.map(|(labels, &label)| labels[label]).collect()
+    }
+
+    /// Drops labels by prices that were asked for after the last pass.
+    fn drop_after_prices(&mut self) {
+        for number in 0..self.links.len() {
+            self.look(number);
+        }
+        self.drop_labels();
     }
 
     /// Asks for the prices of a labelling, and for those that come next on the edges where one was not known; whether there
@@ -580,18 +684,18 @@ mod tests {
                 let least = move |x, y| cost(x, y) - cost(x, y) % 7;
                 problem.add_edge_above(a % nodes.len(), b % nodes.len(), least, cost);
             }
-            let whole = problem.search();
+            let whole = problem.cost(&problem.optimum().unwrap());
             let relaxed = Relaxation::of(&problem).solve();
-            prop_assert!(relaxed.bound() <= whole.cost);
-            prop_assert_eq!(relaxed.search().map(|found| found.cost), Some(whole.cost));
+            prop_assert!(relaxed.bound() <= whole);
+            prop_assert_eq!(relaxed.search().map(|found| found.cost), Some(whole));
             let solution = problem.solve();
-            prop_assert_eq!(solution.cost, whole.cost);
-            prop_assert_eq!(problem.cost(&solution.labels), whole.cost);
+            prop_assert_eq!(solution.cost, whole);
+            prop_assert_eq!(problem.cost(&solution.labels), whole);
             // From any labelling the search for a cheaper one ends at one of least cost.
             let first = vec![0; nodes.len()];
             let known = Labelling { cost: problem.cost(&first), labels: first, is_optimal: false, bound: 0 };
             let best = problem.solve_below(&known);
-            prop_assert_eq!((best.cost, best.bound), (whole.cost, whole.cost));
+            prop_assert_eq!((best.cost, best.bound), (whole, whole));
             prop_assert_eq!(problem.cost(&best.labels), best.cost);
             prop_assert_eq!(problem.solve_below(&best).labels, best.labels);
         }
