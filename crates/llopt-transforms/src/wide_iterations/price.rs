@@ -150,7 +150,12 @@ pub(super) fn compare(
             wide.registers
         ));
     }
-    let bytes = |work: &Work, stages: u32| work.besides + u64::from(stages.max(2)) * work.bytes;
+    // What goes through registers on its way to shared memory has a buffer less.
+    let less = u32::from(!target.has(Feature::AsyncCopy));
+    let bytes = |work: &Work, stages: u32| {
+        let buffers = stages.max(2) - less;
+        work.besides + u64::from(buffers) * work.bytes
+    };
     let fewest = asked.saturating_sub(1).div_ceil(FACTOR).max(1) + 1;
     let room = u64::from(target.shared_memory_limit());
     if asked != UNPIPELINED && bytes(&wide, fewest) > room {
@@ -258,7 +263,9 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
                 true => issued + exposed * matrix + EXPOSED_SPECIAL * special,
                 false => f64::max(matrix, f64::max(issued, special)),
             },
-            registers: self.registers().max(self.running(&products)) + BESIDE,
+            registers: self.registers().max(self.running(&products))
+                + self.kept(&products)
+                + BESIDE,
             bytes,
             besides,
         })
@@ -337,13 +344,13 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         let Some(made) = value.defining_op() else {
             return false;
         };
-        match Relation::of(made) {
-            Relation::Permutes(_) => made
-                .operand_value(0)
-                .is_some_and(|of| self.is_in_memory(of)),
-            Relation::LoadsBlock => true,
-            _ => LoadOp::of(made).is_some(),
+        if let Relation::Permutes(_) = Relation::of(made) {
+            let of = made.operand_value(0);
+            return of.is_some_and(|of| self.is_in_memory(of));
         }
+        let is_loaded = LoadOp::of(made).is_some() || Relation::of(made) == Relation::LoadsBlock;
+        // What is loaded before the loop stays where units read it.
+        is_loaded && (!self.of.is_outside(value) || self.target.has(Feature::WarpGroupMma))
     }
 
     /// Bytes of what products take from shared memory: for each iteration, and from before the loop.
@@ -407,6 +414,15 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
             sum + factor.map_or(0, |factor| self.words(factor))
         };
         products.iter().map(of_product).sum()
+    }
+
+    /// The registers of a thread for factors from before the loop.
+    fn kept(&self, products: &[OperationRef<'c, 'a>]) -> u32 {
+        let factors = products
+            .iter()
+            .flat_map(|product| product.operand_values().take(2));
+        let kept = factors.filter(|factor| self.of.is_outside(*factor));
+        kept.map(|factor| self.words(factor)).sum()
     }
 
     /// The most registers of a thread that are live after an operation, where products write over what they add to.

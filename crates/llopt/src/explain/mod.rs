@@ -248,8 +248,12 @@ fn predict(
     }
     let text = time.phase("emit", || emit::assembly(module, target, machine))?;
     let emitted = emitted::of_text(&text);
-    let pipelined = loops.iter_mut().filter(|of| of.pipeline.is_some());
-    let with_products: Vec<&mut LoopSchedule> = pipelined.collect();
+    // Those that are not pipelined remain loops, unless they have one iteration.
+    let are_all = loops.len() == emitted.len();
+    let remain = loops
+        .iter_mut()
+        .filter(|of| are_all || of.pipeline.is_some());
+    let with_products: Vec<&mut LoopSchedule> = remain.collect();
     if with_products.len() != emitted.len() {
         return Ok(());
     }

@@ -452,10 +452,16 @@ fn expected(kind: Kind, [q, k, v]: [&[f32]; 3], n: usize, scale: f32) -> Vec<f64
 
 #[test]
 fn attention_over_wide_tiles_is_right() -> Result<()> {
-    for target in ["cuda:90", "cuda:80", "hip:gfx942", "hip:gfx1100"] {
-        for kind in [Kind::Plain, Kind::Causal, Kind::Biased, Kind::Window] {
-            check(target, kind).with_context(|| format!("{target} {kind:?}"))?;
-        }
+    let cases = [
+        ("cuda:90", Kind::Plain),
+        ("cuda:90", Kind::Causal),
+        ("cuda:80", Kind::Biased),
+        ("hip:gfx942", Kind::Plain),
+        ("hip:gfx950", Kind::Window),
+        ("hip:gfx1100", Kind::Biased),
+    ];
+    for (target, kind) in cases {
+        check(target, kind).with_context(|| format!("{target} {kind:?}"))?;
     }
     Ok(())
 }
@@ -477,7 +483,7 @@ fn check(target: &str, kind: Kind) -> Result<()> {
     let compilation = compiler.compile(&source, ArtifactKind::Llvm)?;
     let metadata = &compilation.metadata;
     let machine = Machine::from_ir(compilation.artifact.bytes(), target, None)?;
-    for tiles in [1, 2, 3, 6] {
+    for tiles in [1, 2, 5] {
         let n = tiles * KEYS;
         let rows = n.max(ROWS);
         let of = [contents(rows, 3), contents(rows, 8), contents(rows, 1)];

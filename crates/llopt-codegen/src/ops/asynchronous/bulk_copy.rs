@@ -6,6 +6,7 @@
 
 use inkwell::values::InstructionOpcode;
 use llopt_dialects::layout::encoding::{BulkBox, Encoding};
+use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
 use llopt_dialects::tables::module::GLOBAL_SCRATCH_OFFSET;
 use llopt_dialects::tables::types::{MemDesc, RankedTensor, TensorDesc};
 use llopt_dialects::{ttg, ttng};
@@ -279,7 +280,7 @@ fn boxes<'ctx>(
     let BulkBox {
         shape: mut of_box,
         fp4_padded,
-        ..
+        swizzle_bytes,
     } = encoding
         .bulk_box(&shape)
         .map_err(|error| lowering.unsupported(op, Some(error.to_string())))?
@@ -287,11 +288,25 @@ fn boxes<'ctx>(
     if fp4_padded || !view.place.pads.is_empty() {
         return Err(unwritable());
     }
-    let block = TensorDesc::of(descriptor.r#type()).and_then(TensorDesc::block);
-    let extents = block.map(RankedTensor::shape).unwrap_or_default();
+    let described = TensorDesc::of(descriptor.r#type());
+    let extents = described.and_then(TensorDesc::block);
+    let extents = extents.map(RankedTensor::shape).unwrap_or_default();
     // A block with fewer dimensions than the tensor has the tensor's last dimensions.
-    for (most, extent) in of_box.iter_mut().rev().zip(extents.into_iter().rev()) {
+    for (most, extent) in of_box.iter_mut().rev().zip(extents.iter().rev()) {
         *most = (*most).min(extent.unsigned_abs());
+    }
+    let is_several = memory
+        .shape()
+        .iter()
+        .rev()
+        .zip(extents.iter().rev())
+        .any(|(all, one)| all > one);
+    let fields = described.and_then(|described| DescriptorFields::of(described).ok());
+    let of_block = fields.map(|fields| fields.swizzle_mode);
+    let of_buffer = swizzle_bytes.checked_ilog2().map_or(0, |log2| log2 - 4);
+    if is_several && of_block.is_some_and(|of_block| of_block != of_buffer) {
+        let reason = "rows of several blocks are swizzled in another way than those of one";
+        return Err(lowering.unsupported(op, Some(reason.to_owned())));
     }
     let blocks = encoding.cga_layout();
     let split = blocks.split().map_err(|_| unwritable())?;
