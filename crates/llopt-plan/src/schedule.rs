@@ -241,13 +241,14 @@ impl Graph {
         let longest = self.longest(interval)?;
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|unit| (Reverse(longest[*unit]), *unit));
-        let mut placement = Placement::empty(self, neighbours, interval);
+        let mut placement = Placement::empty(self, neighbours, interval, &order);
         let mut before: Vec<Option<u32>> = vec![None; count];
         for _ in 0..TRIES * count.max(1) {
-            let mut waiting = order.iter().copied();
+            let mut waiting = order[placement.first_waiting..].iter().copied();
             let Some(unit) = waiting.find(|unit| placement.starts[*unit].is_none()) else {
                 return placement.starts.into_iter().collect();
             };
+            placement.first_waiting = placement.positions[unit];
             let earliest = placement.earliest(unit);
             // A unit without a free slot takes one that it has not had before.
             let start = match placement.first_free(unit, earliest) {
@@ -263,8 +264,6 @@ impl Graph {
 
 /// What the search looks at for each unit.
 struct Neighbours {
-    /// The units that occupy each pipe, by the pipe's number.
-    of_pipe: [Vec<usize>; Pipe::ALL.len()],
     /// The dependences of each unit, and those on it of other units.
     into: Vec<Vec<Dependence>>,
     out_of: Vec<Vec<Dependence>>,
@@ -273,15 +272,9 @@ struct Neighbours {
 impl Neighbours {
     fn of(graph: &Graph) -> Self {
         let mut neighbours = Self {
-            of_pipe: Default::default(),
             into: vec![Vec::new(); graph.units.len()],
             out_of: vec![Vec::new(); graph.units.len()],
         };
-        for (number, unit) in graph.units.iter().enumerate() {
-            if unit.occupancy > 0 {
-                neighbours.of_pipe[unit.pipe as usize].push(number);
-            }
-        }
         for edge in &graph.dependences {
             neighbours.into[edge.to].push(*edge);
             if edge.from != edge.to {
@@ -300,21 +293,48 @@ struct Placement<'g> {
     starts: Vec<Option<u32>>,
     /// The starts within an interval, of placed units.
     phases: Vec<u32>,
-    /// The times at which a pipe is busy; kept for its memory.
-    busy: Vec<(u32, u32)>,
+    /// The placed units that occupy each pipe, by the pipe's number, in the order of their phases.
+    of_pipe: [Vec<usize>; Pipe::ALL.len()],
+    /// The position of each unit in the order in which units are placed.
+    positions: Vec<usize>,
+    /// Before this position all units are placed.
+    first_waiting: usize,
 }
 
 impl<'g> Placement<'g> {
-    fn empty(graph: &'g Graph, neighbours: &'g Neighbours, interval: u32) -> Self {
+    /// One without units, which are placed in this order.
+    fn empty(graph: &'g Graph, neighbours: &'g Neighbours, interval: u32, order: &[usize]) -> Self {
         let count = graph.units.len();
+        let mut positions = vec![0; count];
+        for (position, &unit) in order.iter().enumerate() {
+            positions[unit] = position;
+        }
         Self {
             graph,
             neighbours,
             interval,
             starts: vec![None; count],
             phases: vec![0; count],
-            busy: Vec::new(),
+            of_pipe: Default::default(),
+            positions,
+            first_waiting: 0,
         }
+    }
+
+    /// The number of units on a pipe that begin before a phase.
+    fn before(&self, pipe: Pipe, phase: u32) -> usize {
+        self.of_pipe[pipe as usize].partition_point(|&unit| self.phases[unit] < phase)
+    }
+
+    /// Lets a placed unit wait again.
+    fn remove(&mut self, unit: usize) {
+        let own = &self.graph.units[unit];
+        if own.occupancy > 0 {
+            let place = self.before(own.pipe, self.phases[unit]);
+            self.of_pipe[own.pipe as usize].remove(place);
+        }
+        self.starts[unit] = None;
+        self.first_waiting = self.first_waiting.min(self.positions[unit]);
     }
 
     /// The earliest start of a unit after those that have been placed.
@@ -338,49 +358,51 @@ impl<'g> Placement<'g> {
     /// unit needs it.
     ///
     /// Requires: the unit is not placed, and no two placed units occupy a pipe at the same time.
-    fn first_free(&mut self, unit: usize, earliest: u32) -> Option<u32> {
+    fn first_free(&self, unit: usize, earliest: u32) -> Option<u32> {
         let own = &self.graph.units[unit];
-        if own.occupancy == 0 {
+        let placed = &self.of_pipe[own.pipe as usize];
+        if own.occupancy == 0 || placed.is_empty() {
             return Some(earliest);
         }
         let phase = earliest % self.interval;
-        // From `earliest` on, within an interval.
-        let mut busy = std::mem::take(&mut self.busy);
-        busy.clear();
-        for &other in &self.neighbours.of_pipe[own.pipe as usize] {
-            if self.starts[other].is_some() {
-                let begin = self.cycles_between(phase, self.phases[other]);
-                busy.push((begin, begin + self.graph.units[other].occupancy));
-            }
-        }
-        busy.sort_unstable();
-        let free = match (busy.first(), busy.last()) {
-            (Some(&(first, _)), Some(&(_, last))) => {
-                // A gap begins where one ends, and the last one may end in the next interval.
-                let begins = std::iter::once(last.saturating_sub(self.interval));
-                let begins = begins.chain(busy.iter().map(|(_, end)| *end));
-                let ends = busy.iter().map(|(begin, _)| *begin);
-                let ends = ends.chain(std::iter::once(first + self.interval));
-                let gap = begins
-                    .zip(ends)
-                    .find(|(begin, end)| begin + own.occupancy <= *end);
-                gap.map(|(begin, _)| earliest + begin % self.interval)
-            }
-            _ => Some(earliest),
+        let from = self.before(own.pipe, phase);
+        // When each is busy, from `earliest` on and within an interval.
+        let busy = |number: usize| {
+            let other = *placed.get(from + number).unwrap_or_else(|| {
+                // They go around the interval.
+                &placed[from + number - placed.len()]
+            });
+            let begin = self.cycles_between(phase, self.phases[other]);
+            (begin, begin + self.graph.units[other].occupancy)
         };
-        self.busy = busy;
-        free
+        // A gap begins where one ends, and the last one may end in the next interval.
+        let mut begin = busy(placed.len() - 1).1.saturating_sub(self.interval);
+        for (next, end) in (0..placed.len()).map(busy) {
+            if begin + own.occupancy <= next {
+                return Some(earliest + begin % self.interval);
+            }
+            begin = end;
+        }
+        let is_free = begin + own.occupancy <= busy(0).0 + self.interval;
+        is_free.then_some(earliest + begin % self.interval)
     }
 
-    /// Whether a unit that has been placed occupies the pipe of another one while that would, from a phase on.
-    fn is_in_the_way(&self, other: usize, unit: usize, phase: u32) -> bool {
-        let [own, of_other] = [unit, other].map(|unit| self.graph.units[unit].occupancy);
+    /// A placed unit that occupies the pipe of another one while that would, from a phase on.
+    fn in_the_way(&self, unit: usize, phase: u32) -> Option<usize> {
+        let own = &self.graph.units[unit];
+        let placed = &self.of_pipe[own.pipe as usize];
+        if own.occupancy == 0 || placed.is_empty() {
+            return None;
+        }
+        // As no two of them overlap, it is the next one, or the last one before.
+        let from = self.before(own.pipe, phase);
+        let near = [from, from + placed.len() - 1].map(|number| placed[number % placed.len()]);
         // From the start of one unit to that of the other, around the interval, in both directions.
-        other != unit
-            && self.starts[other].is_some()
-            && own > 0
-            && (self.cycles_between(phase, self.phases[other]) < own
-                || self.cycles_between(self.phases[other], phase) < of_other)
+        near.into_iter().find(|&other| {
+            let of_other = self.graph.units[other].occupancy;
+            self.cycles_between(phase, self.phases[other]) < own.occupancy
+                || self.cycles_between(self.phases[other], phase) < of_other
+        })
     }
 
     /// Places a unit. Those that occupy its pipe at that time, and those that now begin too early, wait again.
@@ -388,17 +410,19 @@ impl<'g> Placement<'g> {
         let (graph, neighbours) = (self.graph, self.neighbours);
         let own = &graph.units[unit];
         let phase = start % self.interval;
-        for &other in &neighbours.of_pipe[own.pipe as usize] {
-            if self.is_in_the_way(other, unit, phase) {
-                self.starts[other] = None;
-            }
+        while let Some(other) = self.in_the_way(unit, phase) {
+            self.remove(other);
+        }
+        if own.occupancy > 0 {
+            let place = self.before(own.pipe, phase);
+            self.of_pipe[own.pipe as usize].insert(place, unit);
         }
         self.starts[unit] = Some(start);
         self.phases[unit] = phase;
         for edge in &neighbours.out_of[unit] {
             let is_early = |to: u32| to + edge.distance * self.interval < start + own.latency;
             if self.starts[edge.to].is_some_and(is_early) {
-                self.starts[edge.to] = None;
+                self.remove(edge.to);
             }
         }
     }
@@ -519,21 +543,27 @@ mod tests {
             let (mut starts, mut end) = (Vec::new(), 7);
             for (gap, length) in lengths {
                 graph.add(unit(Pipe::Shared, length, length));
-                starts.push(Some(end + gap));
+                starts.push(end + gap);
                 end += gap + length;
             }
             let interval = end - 5;
             let own = own.min(interval);
             let new = graph.add(unit(Pipe::Shared, own, own));
-            starts.push(None);
             let neighbours = Neighbours::of(&graph);
-            let mut placement = Placement::empty(&graph, &neighbours, interval);
-            placement.phases = starts.iter().map(|start| start.unwrap_or(0) % interval).collect();
-            placement.starts = starts;
-            let of_pipe = &neighbours.of_pipe[Pipe::Shared as usize];
+            let order: Vec<usize> = (0..=new).collect();
+            let mut placement = Placement::empty(&graph, &neighbours, interval, &order);
+            for (unit, &start) in starts.iter().enumerate() {
+                placement.put(unit, start);
+            }
+            let lengths = |unit: usize| graph.units[unit].occupancy;
             let is_free = |start: &u32| {
-                let mut others = of_pipe.iter();
-                !others.any(|other| placement.is_in_the_way(*other, new, start % interval))
+                let phase = start % interval;
+                (0..new).all(|other| {
+                    lengths(other) == 0
+                        || own == 0
+                        || placement.cycles_between(phase, placement.phases[other]) >= own
+                            && placement.cycles_between(placement.phases[other], phase) >= lengths(other)
+                })
             };
             let mut all = earliest..earliest + interval;
             let expected = all.find(is_free);

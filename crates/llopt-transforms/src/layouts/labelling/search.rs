@@ -27,7 +27,12 @@ impl<'f> Problem<'f> {
         labels: &[usize],
         times: &mut [usize],
     ) -> Option<Vec<usize>> {
-        let mut useful = self.without_dominated(&self.neighbours());
+        // To find the dominated labels takes longer than to search among them all where most nodes cannot agree.
+        let mut useful: Vec<Vec<usize>> = self
+            .nodes
+            .iter()
+            .map(|costs| (0..costs.len()).collect())
+            .collect();
         let choices: Vec<usize> = useful.iter().map(Vec::len).collect();
         for node in obstacles(&choices, &open_edges(self, &useful), LARGEST_TABLE, times) {
             times[node] += 1;
