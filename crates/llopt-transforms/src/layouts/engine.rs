@@ -78,7 +78,7 @@ pub(super) struct Engine<'g, 'c, 'a> {
     /// The accesses to global memory, by their ops; nothing for ops that are none.
     pub(super) accesses: RefCell<FxHashMap<usize, Option<Rc<Access>>>>,
     /// In which layouts products take factors from registers, by the factor's node and the product's layout.
-    pub(super) in_registers: RefCell<FxHashMap<(usize, LayoutId), Rc<[LayoutId]>>>,
+    pub(super) in_registers: RefCell<TakenOf>,
     /// Whether each node is computed from constants, ranges and scalars alone ([`super::recompute`]).
     pub(super) from_nothing: OnceCell<Vec<bool>>,
     /// The products that were asked about, by their ops.
@@ -104,6 +104,9 @@ pub(super) struct Engine<'g, 'c, 'a> {
     /// Whether products may still be running in the next iteration as far as a factor is concerned, by op and operand.
     pub(super) run_on: RefCell<FxHashMap<(usize, usize), bool>>,
 }
+
+/// The layouts in which factors are taken from registers, by their nodes and the layouts of the products.
+type TakenOf = FxHashMap<(usize, LayoutId), Rc<[LayoutId]>>;
 
 /// What values with layouts cost that are computed from nothing, and by how many ops; `None` if they are not.
 type ComputedOf = FxHashMap<(usize, LayoutId), Option<(Cost, usize)>>;
