@@ -106,7 +106,19 @@ impl Dim {
 
     /// The index `i` if this is `Dim::tensor(i)`.
     pub fn tensor_index(self) -> Option<usize> {
-        (0..Dim::MAX_TENSOR_DIMS).find(|&i| Dim::tensor(i) == self)
+        let name = self.0.get();
+        let prefix = 0o77_77_77;
+        if name & prefix != Dim::tensor(0).0.get() & prefix {
+            return None;
+        }
+        // One digit or two, of which the first is no zero.
+        let digit = |code: u64| Some(usize::from(decode(code).checked_sub(b'0')?));
+        let (first, second, rest) = (name >> 18 & 63, name >> 24 & 63, name >> 30);
+        let index = match second {
+            0 => digit(first)?,
+            _ => 10 * digit(first)? + digit(second)?,
+        };
+        (rest == 0 && index < Dim::MAX_TENSOR_DIMS && Dim::tensor(index) == self).then_some(index)
     }
 }
 

@@ -78,6 +78,9 @@ proptest! {
 
         // Fixing the free bits at zero loses no image and leaves no two alike.
         let free = l.free_variable_masks();
+        for &(dim, mask) in &free {
+            prop_assert_eq!(l.free_variable_mask(dim), mask);
+        }
         let fixed: Vec<_> =
             all.iter().filter(|x| x.iter().all(|&(d, v)| v & lookup(&free, d) == 0)).collect();
         let reduced: BTreeSet<_> = fixed.iter().map(|x| image_of(&l, x)).collect();
@@ -166,6 +169,25 @@ proptest! {
         }
         prop_assert_eq!(a.product(&LinearLayout::empty()).unwrap(), a.clone());
         prop_assert_eq!(LinearLayout::empty().product(&a).unwrap(), a);
+    }
+
+    #[test]
+    fn steps_in_place_are_products(
+        a in layout(&INS[..2], 3, 2, 3),
+        log2 in 0..4u32,
+        holder in 0..3usize,
+        dim in 0..3usize,
+    ) {
+        // The last input and the last output are not there yet.
+        let (size, holder, dim) = (1 << log2, INS[holder], Dim::tensor(dim));
+        let mut grown = a.clone();
+        grown.times_identity(size, holder, dim).unwrap();
+        let identity = LinearLayout::identity_1d(size, holder, dim).unwrap();
+        prop_assert_eq!(grown, a.product(&identity).unwrap());
+        let mut copied = a.clone();
+        copied.times_zeros(size, holder, dim).unwrap();
+        let zeros = LinearLayout::zeros_1d(size, holder, dim, 1).unwrap();
+        prop_assert_eq!(copied, a.product(&zeros).unwrap());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! where producer and consumer differ.
 
 mod access;
+mod accesses;
 mod account;
 mod ahead;
 mod assign;

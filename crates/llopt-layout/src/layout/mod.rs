@@ -133,6 +133,14 @@ impl Dims {
         Ok(())
     }
 
+    /// Adds bits to a dimension; nothing happens if it is not there. Requires room for them.
+    pub(crate) fn grow(&mut self, dim: Dim, log2: u32) {
+        if let Some(position) = self.position(dim) {
+            self.log2[position] += log2 as u8;
+            self.bits += log2 as u8;
+        }
+    }
+
     /// The dimensions with the given sizes.
     pub(crate) fn from_sizes(side: Side, dims: &[(Dim, u32)]) -> Result<Dims, LayoutError> {
         let mut result = Dims::EMPTY;

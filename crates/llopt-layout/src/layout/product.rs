@@ -15,8 +15,9 @@
 
 use core::ops::Mul;
 
-use super::{Dims, LinearLayout};
-use crate::{LayoutError, Side};
+use super::{Dims, LinearLayout, log2_of};
+use crate::f2::low_mask;
+use crate::{Dim, LayoutError, MAX_BITS, MAX_DIMS, Side};
 
 impl LinearLayout {
     /// The product with `outer`, whose bits come above those of `self`.
@@ -39,6 +40,76 @@ impl LinearLayout {
             }
         }
         Ok(result)
+    }
+
+    /// The product with [`LinearLayout::identity_1d`], in place: a layout that is built up step by step is not copied for
+    /// each of them.
+    ///
+    /// Requires and ensures what the product does; the layout is unchanged after an error.
+    pub fn times_identity(
+        &mut self,
+        size: u32,
+        in_dim: Dim,
+        out_dim: Dim,
+    ) -> Result<(), LayoutError> {
+        let log2 = log2_of(in_dim, size)?;
+        if !self.has_room(log2, in_dim, out_dim) {
+            *self = self.product(&LinearLayout::identity_1d(size, in_dim, out_dim)?)?;
+            return Ok(());
+        }
+        // Fields above the one that grows move up.
+        let (shift, bits) = self.outs.field(out_dim);
+        let top = shift + bits;
+        let below = low_mask(top);
+        let used = self.ins.bits() as usize;
+        for basis in &mut self.bases[..used] {
+            let above = (*basis & !below).checked_shl(log2).unwrap_or(0);
+            *basis = *basis & below | above;
+        }
+        self.outs.grow(out_dim, log2);
+        let first = self.insert_inputs(in_dim, log2);
+        for bit in 0..log2 {
+            self.bases[first + bit as usize] = 1 << (top + bit);
+        }
+        Ok(())
+    }
+
+    /// The product with [`LinearLayout::zeros_1d`] whose output has size 1, in place: `size` times as many inputs that
+    /// change nothing.
+    ///
+    /// Requires and ensures what the product does; the layout is unchanged after an error.
+    pub fn times_zeros(&mut self, size: u32, in_dim: Dim, out_dim: Dim) -> Result<(), LayoutError> {
+        let log2 = log2_of(in_dim, size)?;
+        if !self.has_room(log2, in_dim, out_dim) {
+            *self = self.product(&LinearLayout::zeros_1d(size, in_dim, out_dim, 1)?)?;
+            return Ok(());
+        }
+        let first = self.insert_inputs(in_dim, log2);
+        self.bases[first..first + log2 as usize].fill(0);
+        Ok(())
+    }
+
+    /// Whether the output is there, and both dimensions may have so many bits more.
+    fn has_room(&self, log2: u32, in_dim: Dim, out_dim: Dim) -> bool {
+        let fits = |dims: &Dims| dims.bits().saturating_add(log2) as usize <= MAX_BITS;
+        let has_input = self.ins.contains(in_dim) || self.ins.len() < MAX_DIMS;
+        has_input && self.outs.contains(out_dim) && fits(&self.ins) && fits(&self.outs)
+    }
+
+    /// Makes room for the bases of so many bits above those of a dimension, the last one if it is not there yet; returns
+    /// the column of the first.
+    fn insert_inputs(&mut self, dim: Dim, log2: u32) -> usize {
+        let used = self.ins.bits() as usize;
+        if !self.ins.contains(dim) {
+            // There is room for it.
+            let _ = self.ins.push(Side::Input, dim, log2);
+            return used;
+        }
+        let (shift, bits) = self.ins.field(dim);
+        let first = (shift + bits) as usize;
+        self.bases.copy_within(first..used, first + log2 as usize);
+        self.ins.grow(dim, log2);
+        first
     }
 }
 

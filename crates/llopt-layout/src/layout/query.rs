@@ -224,14 +224,37 @@ impl LinearLayout {
     /// # Ok::<(), llopt_layout::LayoutError>(())
     /// ```
     pub fn free_variable_masks(&self) -> Coordinates {
-        let mut echelon = Echelon::new();
-        let mut free = 0;
+        self.unflatten_input(self.free_inputs())
+    }
+
+    /// That of one input dimension; 0 when it is not there.
+    pub fn free_variable_mask(&self, dim: Dim) -> u32 {
+        let (shift, bits) = self.ins.field(dim);
+        field(self.free_inputs(), shift, bits)
+    }
+
+    /// The free bits of the flattened input.
+    fn free_inputs(&self) -> u32 {
+        // As long as all vectors are single bits, no elimination is needed, and most layouts permute bits.
+        let (mut free, mut reached) = (0, 0);
         for (bit, &basis) in self.flat_bases().iter().enumerate() {
-            if echelon.insert(basis).is_some() {
+            if basis & !reached == 0 {
                 free |= 1 << bit;
+            } else if basis.is_power_of_two() {
+                reached |= basis;
+            } else {
+                return self.free_inputs_by_elimination();
             }
         }
-        self.unflatten_input(free)
+        free
+    }
+
+    fn free_inputs_by_elimination(&self) -> u32 {
+        let mut echelon = Echelon::new();
+        let columns = self.flat_bases().iter().enumerate();
+        columns.fold(0, |free, (bit, &basis)| {
+            free | u32::from(echelon.insert(basis).is_some()) << bit
+        })
     }
 
     /// The largest `n` such that in every aligned group of `n` inputs of the first input dimension

@@ -11,6 +11,7 @@
 //! chosen among those that have come the shortest way, and the account says what all of them could do ([`super::search`]).
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::rc::Rc;
 
 use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
 use llopt_dialects::layout::transfer;
@@ -129,7 +130,7 @@ pub(super) struct Candidates {
 #[derive(Default)]
 struct Asked {
     /// Nodes that are accesses to global memory.
-    accesses: Vec<(usize, Access)>,
+    accesses: Vec<(usize, Rc<Access>)>,
     /// Nodes that are reductions or scans, and along which dimension.
     reduced: Vec<(usize, u32)>,
     proposals: Vec<Proposal>,
@@ -260,8 +261,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     }));
                 }
                 for factor in &factors_of[index] {
-                    let wanted = self.in_registers(factor, label).into_iter();
-                    queue.extend(wanted.map(|wanted| Offer::new(factor.node, wanted, offer.rank)));
+                    let wanted = self.in_registers(factor, label);
+                    let wanted = wanted.iter();
+                    queue.extend(wanted.map(|&wanted| Offer::new(factor.node, wanted, offer.rank)));
                 }
                 labels[index].push(label);
                 queue.extend(self.within_warps(offer));
@@ -338,33 +340,18 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
         }
         let mut proposals = asked.proposals;
-        for ((index, access), described) in asked.accesses.iter().zip(&described) {
-            let node = &self.graph.nodes[*index];
-            let own = self.default_blocked(&access.shape).cga_layout;
-            let others = shares
-                .iter()
-                .filter(|blocks| blocks.rank() == own.rank() && **blocks != own);
-            for cga in std::iter::once(&own).chain(others) {
-                let encodings = described.encodings(
-                    &kinds,
-                    self.grid.num_warps,
-                    self.grid.threads_per_warp,
-                    cga,
-                    self.costs.target,
-                );
-                for (rank, encoding) in encodings.unwrap_or_default().into_iter().enumerate() {
-                    let layout = self.catalog.layout(Encoding::Blocked(encoding), node.shape);
-                    proposals.push((rank, *index, layout));
-                }
-            }
-            if !asked.reduced.is_empty() {
-                let (num_warps, lanes) = (self.grid.num_warps, self.grid.threads_per_warp);
-                let target = self.costs.target;
-                let wider = described.encodings_in_sectors(num_warps, lanes, &own, target);
-                for encoding in wider.unwrap_or_default() {
-                    let layout = self.catalog.layout(Encoding::Blocked(encoding), node.shape);
-                    proposals.push((LAST, *index, layout));
-                }
+        let mut by_kind: Vec<Option<Vec<(usize, Encoding)>>> = vec![None; kinds.len()];
+        for ((index, _), described) in asked.accesses.iter().zip(&described) {
+            let shape = self.graph.nodes[*index].shape;
+            let Some(kind) = kinds.iter().position(|kind| kind.is_like(described)) else {
+                continue;
+            };
+            let in_sectors = !asked.reduced.is_empty();
+            let encodings = by_kind[kind]
+                .get_or_insert_with(|| self.asked_by(described, &kinds, &shares, in_sectors));
+            for (rank, encoding) in encodings {
+                let layout = self.catalog.layout(encoding.clone(), shape);
+                proposals.push((*rank, *index, layout));
             }
         }
         self.ask_reduced(&asked.reduced, &kinds, &mut proposals);
@@ -378,6 +365,35 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             ..Offer::new(index, label, rank)
         });
         offers.collect()
+    }
+
+    /// The layouts that an access asks for among these kinds of accesses, with their ranks: for its own blocks and for those
+    /// by which products share factors, and perhaps those in which each thread has whole sectors.
+    fn asked_by(
+        &self,
+        access: &GlobalAccess<'_>,
+        kinds: &[GlobalAccess<'_>],
+        shares: &[CgaLayout],
+        in_sectors: bool,
+    ) -> Vec<(usize, Encoding)> {
+        let (num_warps, lanes) = (self.grid.num_warps, self.grid.threads_per_warp);
+        let target = self.costs.target;
+        let own = self.default_blocked(access.shape).cga_layout;
+        let others = shares
+            .iter()
+            .filter(|blocks| blocks.rank() == own.rank() && **blocks != own);
+        let mut asked = Vec::new();
+        for cga in std::iter::once(&own).chain(others) {
+            let encodings = access.encodings(kinds, num_warps, lanes, cga, target);
+            let ranked = encodings.unwrap_or_default().into_iter().enumerate();
+            asked.extend(ranked.map(|(rank, encoding)| (rank, Encoding::Blocked(encoding))));
+        }
+        if in_sectors {
+            let wider = access.encodings_in_sectors(num_warps, lanes, &own, target);
+            let wider = wider.unwrap_or_default().into_iter();
+            asked.extend(wider.map(|encoding| (LAST, Encoding::Blocked(encoding))));
+        }
+        asked
     }
 
     /// The layouts that each op asks for by its kind.

@@ -23,8 +23,12 @@ pub(super) struct Combining {
 }
 
 impl Combining {
-    /// The combination of an op whose operands have this layout.
-    pub(super) fn of(operation: OperationRef<'_, '_>, layout: &LinearLayout) -> Option<Self> {
+    /// That of an op whose operands have this layout.
+    pub(super) fn of(
+        operation: OperationRef<'_, '_>,
+        combination: Combination,
+        layout: &LinearLayout,
+    ) -> Option<Self> {
         let tensors = operation.operand_values();
         let tensors = tensors.map(|value| RankedTensor::of(value.r#type()));
         let tensors: Vec<RankedTensor> = tensors.collect::<Option<_>>()?;
@@ -37,7 +41,7 @@ impl Combining {
             tensor: tensor_type(*elements.first()?, &shape, layout)?,
             axis: operation.attr("axis")?.as_int()?,
             elements,
-            combination: Combination::of(operation.region_ref(0)?),
+            combination,
         })
     }
 

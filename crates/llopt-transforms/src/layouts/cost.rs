@@ -71,14 +71,45 @@ impl Computation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct OutlineId(u32);
 
-/// The ends of conversions, and bounds of what conversions between them cost.
+/// The ends of conversions, and what is known of the prices of conversions between them.
 #[derive(Default)]
 struct Outlines {
     outlines: Vec<Outline>,
     /// By layout and bits of an element; none of those between which nothing is converted.
     numbers: FxHashMap<(MapId, u32), Option<OutlineId>>,
-    /// By the numbers of both ends; infinite where nobody has asked.
-    bounds: Vec<Vec<f32>>,
+    /// By the numbers of both ends.
+    prices: Vec<Vec<KnownPrice>>,
+}
+
+/// What is known of the price of a conversion that brings a tensor as a whole.
+#[derive(Clone, Copy)]
+pub(super) struct KnownPrice {
+    /// What no conversion between these ends is below, in parts or not; infinite where nobody has asked.
+    pub(super) least: f32,
+    /// The price, once somebody has asked for it.
+    pub(super) price: Option<f32>,
+}
+
+impl KnownPrice {
+    const NOTHING: Self = Self {
+        least: f32::INFINITY,
+        price: None,
+    };
+}
+
+impl Outlines {
+    /// What is known of the price for two ends.
+    fn price(&mut self, from: OutlineId, to: OutlineId) -> &mut KnownPrice {
+        let [from, to] = [from, to].map(|OutlineId(number)| number as usize);
+        if self.prices.len() <= from {
+            self.prices.resize(self.outlines.len(), Vec::new());
+        }
+        let prices = &mut self.prices[from];
+        if prices.len() <= to {
+            prices.resize(self.outlines.len(), KnownPrice::NOTHING);
+        }
+        &mut prices[to]
+    }
 }
 
 /// What ops cost once, by their pointers, their layouts, and whether factors of products may be stored. It follows from the
@@ -212,6 +243,13 @@ impl Costs {
             Err(_) => f32::INFINITY,
         };
         self.conversions.borrow_mut().insert(key, cost);
+        if parts == 0 {
+            let mut outlines = self.outlines.borrow_mut();
+            let [source, target] = [key.0, key.1].map(|map| outlines.numbers.get(&(map, bits)));
+            if let (Some(&Some(source)), Some(&Some(target))) = (source, target) {
+                outlines.price(source, target).price = Some(cost);
+            }
+        }
         cost
     }
 
@@ -227,27 +265,22 @@ impl Costs {
         })
     }
 
-    /// What [`Costs::conversion`] is not below. Most edges of a program ask for the same few pairs.
-    pub(super) fn least(&self, from: OutlineId, to: OutlineId) -> f32 {
-        let Outlines {
-            outlines, bounds, ..
-        } = &mut *self.outlines.borrow_mut();
-        let [from, to] = [from, to].map(|OutlineId(number)| number as usize);
-        if bounds.len() <= from {
-            bounds.resize(outlines.len(), Vec::new());
+    /// What is known of [`Costs::conversion`]. Most edges of a program ask for the same few pairs.
+    pub(super) fn known(&self, from: OutlineId, to: OutlineId) -> KnownPrice {
+        let mut outlines = self.outlines.borrow_mut();
+        let known = *outlines.price(from, to);
+        if known.least.is_finite() {
+            return known;
         }
-        let bounds = &mut bounds[from];
-        if bounds.len() <= to {
-            bounds.resize(outlines.len(), f32::INFINITY);
-        }
-        if bounds[to] == f32::INFINITY {
-            bounds[to] = match outlines[from].least(&outlines[to], &self.machine, self.hides_waits)
-            {
-                0.0 => 0.0,
-                least => least + self.of_each_conversion(),
-            };
-        }
-        bounds[to]
+        let [source, target] = [from, to].map(|OutlineId(number)| number as usize);
+        let [source, target] = [source, target].map(|number| &outlines.outlines[number]);
+        let least = match source.least(target, &self.machine, self.hides_waits) {
+            0.0 => 0.0,
+            least => least + self.of_each_conversion(),
+        };
+        let known = KnownPrice { least, ..known };
+        *outlines.price(from, to) = known;
+        known
     }
 
     /// What an op costs once in a layout, found only the first time.
@@ -448,7 +481,6 @@ fn unlike<'c: 'a, 'a>(
 
 /// The number of registers whose element no lower register of the thread holds: no code is emitted for the others.
 pub(super) fn registers(layout: &LinearLayout) -> u64 {
-    let masks = layout.free_variable_masks();
-    let repeated = masks.iter().find(|(dim, _)| *dim == Dim::REGISTER);
-    layout.in_dim_size(Dim::REGISTER) >> repeated.map_or(0, |(_, mask)| mask.count_ones())
+    let repeated = layout.free_variable_mask(Dim::REGISTER);
+    layout.in_dim_size(Dim::REGISTER) >> repeated.count_ones()
 }

@@ -11,11 +11,13 @@ use llopt_dialects::ttg::LocalLoadOp;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use llopt_plan::global_access::Groups;
+use llopt_plan::reduction::combination::Combination;
 use llopt_plan::tensor::TensorType;
 use llopt_plan::types;
 use melior::ir::{OperationRef, ValueLike};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::access::Access;
 use super::buffer;
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::Combining;
@@ -24,7 +26,7 @@ use super::facts::Facts;
 use super::graph::{Factor, Graph, Node, NodeKind, Use};
 use super::grid::Grid;
 use super::in_threads::InThreads;
-use super::labelling::{Cost, IMPOSSIBLE, Problem};
+use super::labelling::{Cost, IMPOSSIBLE, Known, Problem};
 
 use super::pins::Pins;
 use super::pressure;
@@ -71,6 +73,14 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) may_compute: bool,
     /// The layouts that ops had before.
     pub(super) pins: &'g Pins,
+    /// What the regions of reductions and scans compute, by their ops.
+    pub(super) combinations: RefCell<FxHashMap<usize, Combination>>,
+    /// The accesses to global memory, by their ops; nothing for ops that are none.
+    pub(super) accesses: RefCell<FxHashMap<usize, Option<Rc<Access>>>>,
+    /// In which layouts products take factors from registers, by the factor's node and the product's layout.
+    pub(super) in_registers: RefCell<TakenOf>,
+    /// Whether each node is computed from constants, ranges and scalars alone ([`super::recompute`]).
+    pub(super) from_nothing: OnceCell<Vec<bool>>,
     /// The products that were asked about, by their ops.
     pub(super) products: RefCell<FxHashMap<usize, Option<Rc<Product>>>>,
     /// How many elements may follow each other in a lane for a product, by its node ([`super::factors`]).
@@ -94,6 +104,9 @@ pub(super) struct Engine<'g, 'c, 'a> {
     /// Whether products may still be running in the next iteration as far as a factor is concerned, by op and operand.
     pub(super) run_on: RefCell<FxHashMap<(usize, usize), bool>>,
 }
+
+/// The layouts in which factors are taken from registers, by their nodes and the layouts of the products.
+type TakenOf = FxHashMap<(usize, LayoutId), Rc<[LayoutId]>>;
 
 /// What values with layouts cost that are computed from nothing, and by how many ops; `None` if they are not.
 type ComputedOf = FxHashMap<(usize, LayoutId), Option<(Cost, usize)>>;
@@ -129,6 +142,10 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
             may_store: true,
             may_compute: false,
             pins,
+            combinations: RefCell::default(),
+            accesses: RefCell::default(),
+            in_registers: RefCell::default(),
+            from_nothing: OnceCell::new(),
             products: RefCell::default(),
             doubled: RefCell::default(),
             parts: OnceCell::new(),
@@ -171,6 +188,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .iter()
                 .map(|&label| self.wanted(to, used, label))
                 .collect();
+            let may_compute_it = may_compute && self.is_from_nothing(producer);
             let is_ahead = from.operation().is_some_and(|load| self.is_ahead(load));
             let bits = RankedTensor::of(used.value.r#type()).map_or(32, element_bits);
             let ends = |layouts: &[Option<LayoutId>]| -> Vec<Option<End>> {
@@ -190,26 +208,32 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 layouts.iter().map(end).collect()
             };
             let (of_given, of_wanted) = (ends(&given), ends(&wanted));
-            let least = move |from: usize, to: usize| {
+            let in_parts = self.parts(consumer) != 0;
+            let known = |from: usize, to: usize| {
                 let (Some(source), Some(target)) = (&of_given[from], &of_wanted[to]) else {
-                    return IMPOSSIBLE;
+                    return Known::Exactly(IMPOSSIBLE);
                 };
-                let least = match (source.outline, target.outline) {
+                let moved = match (source.outline, target.outline) {
                     // A ring has prices of its own.
-                    _ if is_ahead => 0.0,
-                    _ if source.is_same_as(target) => 0.0,
-                    (Some(from), Some(to)) => self.costs.least(from, to),
-                    _ => 0.0,
+                    _ if is_ahead => Known::AtLeast(0),
+                    _ if source.is_same_as(target) => Known::Exactly(0),
+                    (Some(from), Some(to)) => {
+                        let moved = self.costs.known(from, to);
+                        match moved.price.filter(|_| !in_parts) {
+                            Some(price) => Known::Exactly(times(price, used.frequency)),
+                            None => Known::AtLeast(times(moved.least, used.frequency)),
+                        }
+                    }
+                    _ => Known::AtLeast(0),
                 };
-                let moved = times(least, used.frequency);
-                if !may_compute || moved == 0 || target.in_memory {
+                if !may_compute_it || moved.least() == 0 || target.in_memory {
                     return moved;
                 }
                 let anew = || self.computed_anew(used.value, target.layout);
                 let anew = *target.anew.get_or_init(anew);
-                anew.map_or(moved, |anew| anew.min(moved))
+                anew.map_or(moved, |anew| moved.min(anew))
             };
-            problem.add_edge_above(producer, consumer, least, move |from, to| {
+            problem.add_edge_above(producer, consumer, known, move |from, to| {
                 match (given[from], wanted[to]) {
                     (Some(from), Some(to)) if may_compute => self.brought(used, from, to),
                     (Some(from), Some(to)) => times(self.moved(used, from, to), used.frequency),
@@ -237,6 +261,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// This cost of bringing an operand to a layout, or that of computing it there, if it is less.
     fn or_computed(&self, used: &Use<'c, 'a>, moved: Cost, to: LayoutId) -> Cost {
         if moved == 0 || self.catalog.is_in_memory(to) {
+            return moved;
+        }
+        if !self.is_from_nothing(used.producer) {
             return moved;
         }
         let computed = self.computed_anew(used.value, to);
@@ -313,6 +340,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .in_registers(factor, product)
                 .iter()
                 .any(|wanted| self.catalog.are_equal(*wanted, label));
+        if !takes {
+            return None;
+        }
         let held = registers(&self.catalog.linear(self.catalog.map(label)?));
         let bits = u64::from(element_bits(self.graph.nodes[factor.node].tensor));
         let words = (held * bits).div_ceil(32);
@@ -338,7 +368,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             false if self.parts(factor.node) != 0 => 0.0,
             false => 2.0 * self.costs.reload() * (words + sums).saturating_sub(most) as f32,
         };
-        takes.then_some(waited + moved + reload)
+        Some(waited + moved + reload)
     }
 
     /// Whether a factor from outside the product's loop takes so many registers that there are too few.
@@ -459,6 +489,20 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         InThreads::of(*operation, threads, self.costs.target)
     }
 
+    /// The combination of an op whose operands have this layout. What its region computes is found once for all layouts.
+    fn combining(
+        &self,
+        operation: OperationRef<'c, 'a>,
+        layout: &LinearLayout,
+    ) -> Option<Combining> {
+        let region = operation.region_ref(0)?;
+        let mut known = self.combinations.borrow_mut();
+        let combination = *known
+            .entry(operation.to_raw().ptr as usize)
+            .or_insert_with(|| Combination::of(region));
+        Combining::of(operation, combination, layout)
+    }
+
     /// The cost of a reduction whose partial results stay in their threads until the loop ends.
     fn cost_in_threads(
         &self,
@@ -470,7 +514,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             return None;
         };
         let layout = self.catalog.linear(self.catalog.map(label)?);
-        let combining = Combining::of(*operation, &layout)?;
+        let combining = self.combining(*operation, &layout)?;
         Some(local.cost(&combining, &layout, self.costs, &self.graph.frequencies))
     }
 
@@ -538,7 +582,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     ) -> f32 {
         let layout = self.catalog.linear(map);
         if let Some(access) = self.access(operation) {
-            return self.access_cost(&access, &layout);
+            return access.cost(&layout, self.costs);
         }
         if !packs_neighbours(operation, &layout) {
             return OUT_OF_ORDER;
@@ -546,22 +590,24 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let bits = element_bits(node.tensor);
         match relation {
             Relation::Reduce { .. } => {
-                Combining::of(operation, &layout).map_or(f32::INFINITY, |combining| {
-                    let (cost, barriers) = combining.reduction(self.costs.target);
-                    self.costs.with_barriers(cost, barriers)
-                })
+                self.combining(operation, &layout)
+                    .map_or(f32::INFINITY, |combining| {
+                        let (cost, barriers) = combining.reduction(self.costs.target);
+                        self.costs.with_barriers(cost, barriers)
+                    })
             }
             Relation::Dot { .. } => self.product(operation).map_or(f32::INFINITY, |product| {
                 let multiply = self.costs.machine().costs.select;
                 product.cost(&self.catalog.encoding(label), &layout, multiply)
             }),
             _ if ScanOp::of(operation).is_some() => {
-                Combining::of(operation, &layout).map_or(f32::INFINITY, |combining| {
-                    let reverse = operation.attr("reverse").and_then(|bit| bit.as_bool());
-                    let (cost, barriers) =
-                        combining.scan(reverse.unwrap_or(false), self.costs.target);
-                    self.costs.with_barriers(cost, barriers)
-                })
+                self.combining(operation, &layout)
+                    .map_or(f32::INFINITY, |combining| {
+                        let reverse = operation.attr("reverse").and_then(|bit| bit.as_bool());
+                        let (cost, barriers) =
+                            combining.scan(reverse.unwrap_or(false), self.costs.target);
+                        self.costs.with_barriers(cost, barriers)
+                    })
             }
             _ if buffer::renames(operation) => RENAMED,
             _ => self

@@ -17,6 +17,7 @@
 //! neighbouring rows in one register.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use llopt_dialects::layout::transfer;
 use melior::ir::OperationRef;
@@ -33,7 +34,19 @@ const MOST_DOUBLED: u32 = 2;
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The layouts in which a product with this layout of its result takes a factor from registers, the unit's own first.
-    pub(super) fn in_registers(&self, factor: &Factor, product: LayoutId) -> Vec<LayoutId> {
+    pub(super) fn in_registers(&self, factor: &Factor, product: LayoutId) -> Rc<[LayoutId]> {
+        let key = (factor.node, product);
+        if let Some(known) = self.in_registers.borrow().get(&key) {
+            return Rc::clone(known);
+        }
+        let found: Rc<[LayoutId]> = self.find_in_registers(factor, product).into();
+        self.in_registers
+            .borrow_mut()
+            .insert(key, Rc::clone(&found));
+        found
+    }
+
+    fn find_in_registers(&self, factor: &Factor, product: LayoutId) -> Vec<LayoutId> {
         let NodeKind::Op(operation, _, relation) = &self.graph.nodes[factor.product].kind else {
             return Vec::new();
         };
@@ -135,7 +148,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The loads from which a tensor comes elementwise.
-    pub(super) fn loads_of(&self, node: usize) -> Vec<Access> {
+    pub(super) fn loads_of(&self, node: usize) -> Vec<Rc<Access>> {
         let shape = self.graph.nodes[node].shape;
         let mut seen = vec![node];
         let mut loads = Vec::new();

@@ -30,7 +30,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The instructions of a warp, and its share of the sectors, of an access in a layout.
     pub(super) fn access_size(&self, access: &Access, label: LayoutId) -> Option<(u32, f32)> {
         let layout = self.catalog.linear(self.catalog.map(label)?);
-        let price = self.size(access, &layout)?;
+        let price = access.size(&layout, self.costs)?;
         Some((price.instructions, price.sectors))
     }
 

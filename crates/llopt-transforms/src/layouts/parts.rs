@@ -104,7 +104,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let mut all = words(result, node.tensor)?;
         let factors = self.graph.factors.iter();
         for other in factors.filter(|other| other.product == factor.product) {
-            let taken = self.in_registers(other, result).into_iter().next()?;
+            let taken = *self.in_registers(other, result).first()?;
             all += words(taken, self.graph.nodes[other.node].tensor)?;
         }
         all += pressure::across(node.operation()?, self.grid);

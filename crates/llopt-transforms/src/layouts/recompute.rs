@@ -112,6 +112,38 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
+    /// Whether a node is computed from constants, ranges and scalars alone, in some layout.
+    pub(super) fn is_from_nothing(&self, node: usize) -> bool {
+        let known = self.from_nothing.get_or_init(|| self.nodes_from_nothing());
+        known.get(node).copied().unwrap_or(false)
+    }
+
+    /// The same for all nodes: what anything else goes into is none of them.
+    fn nodes_from_nothing(&self) -> Vec<bool> {
+        let nodes = &self.graph.nodes;
+        let is_copied = |node: &Node<'c, 'a>| {
+            let operation = node.operation();
+            operation.is_some_and(|operation| may_be_copied(operation, node))
+        };
+        let mut from_nothing: Vec<bool> = nodes.iter().map(is_copied).collect();
+        let mut users: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+        for used in &self.graph.uses {
+            // A factor's operand is one of the product, which is none anyway.
+            users[used.producer].push(used.consumer);
+        }
+        let mut open: Vec<usize> = (0..nodes.len())
+            .filter(|&node| !from_nothing[node])
+            .collect();
+        while let Some(node) = open.pop() {
+            for &user in &users[node] {
+                if std::mem::take(&mut from_nothing[user]) {
+                    open.push(user);
+                }
+            }
+        }
+        from_nothing
+    }
+
     /// What it costs to compute a value in a layout from constants, ranges, and scalars, as often as the ops run that it
     /// comes from; `None` if it comes from anything else, or from too many ops.
     pub(super) fn computed_anew(&self, value: Value<'c, 'a>, wanted: LayoutId) -> Option<Cost> {

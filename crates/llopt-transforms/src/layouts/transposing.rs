@@ -105,7 +105,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     continue;
                 };
                 let load = access.as_ref().map_or(0.0, |access| {
-                    self.access_cost(access, &self.catalog.linear(map))
+                    access.cost(&self.catalog.linear(map), self.costs)
                 });
                 let onwards = match self.catalog.is_in_memory(to) {
                     true => {
@@ -149,7 +149,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let shape = self.graph.nodes[factor.product].shape;
         let first = product.encodings().next()?;
         let result = self.catalog.layout(first, shape);
-        let own = self.in_registers(factor, result).into_iter().next()?;
+        let own = *self.in_registers(factor, result).first()?;
         let layout = self.catalog.linear(self.catalog.map(own)?);
         let depth = Dim::tensor(1 - factor.operand);
         let is_along_k = layout.in_dim_size_log2(Dim::REGISTER) > 0

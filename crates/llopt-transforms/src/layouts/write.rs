@@ -131,7 +131,8 @@ fn spelled_factors(engine: &Engine<'_, '_, '_>, labels: &[LayoutId]) -> HashMap<
         let (node, label) = (&engine.graph.nodes[factor.node], labels[factor.node]);
         if node.pinned.is_none() && !catalog.is_in_memory(label) {
             let taken = engine.in_registers(factor, labels[factor.product]);
-            let layout = taken.into_iter().find(|one| catalog.are_equal(*one, label));
+            let mut taken = taken.iter().copied();
+            let layout = taken.find(|one| catalog.are_equal(*one, label));
             spelled.extend(layout.map(|layout| (factor.node, layout)));
         }
     }

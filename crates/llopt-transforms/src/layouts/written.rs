@@ -18,7 +18,7 @@ use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_target::Target;
 use melior::ir::{OperationRef, Value, ValueLike};
 
-use super::access;
+use super::accesses;
 use super::account::Place;
 use super::catalog::{Catalog, LayoutId};
 use super::cost::{Costs, times, units};
@@ -103,7 +103,7 @@ pub fn written<'c: 'a, 'a>(
                 reason: "has no price in the layouts that it has",
             });
         }
-        let share = skipped::share_of_runs(operation, access::mask(operation));
+        let share = skipped::share_of_runs(operation, accesses::mask(operation));
         let runs = share * graph.frequencies.of_op(operation);
         let cost = times(once, runs);
         if cost == 0 {
@@ -126,7 +126,7 @@ pub fn written<'c: 'a, 'a>(
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The cost of one run of an op in the layouts that it has, and the size of its access to global memory.
     fn written(&self, operation: OperationRef<'c, 'a>) -> (f32, Option<Accessed>) {
-        if let Some(mut access) = self.access(operation) {
+        if let Some(mut access) = self.describe_access(operation) {
             access.is_waited_for = !skipped::is_used_later(operation);
             let mut tensors = operation.operand_values();
             let layout = tensors.find_map(|value| self.layout_of(value));
@@ -134,11 +134,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let Some(layout) = layout.map(|map| self.catalog.linear(map)) else {
                 return (0.0, None);
             };
-            let size = self.size(&access, &layout).map(|price| Accessed {
+            let size = access.size(&layout, self.costs).map(|price| Accessed {
                 instructions: price.instructions,
                 sectors: price.sectors,
             });
-            return (self.access_cost(&access, &layout), size);
+            return (access.cost(&layout, self.costs), size);
         }
         let cost = match self.graph.node_of_op(operation) {
             Some(index) => {

@@ -4,7 +4,7 @@
 //! same data; one that is not splits a dimension. The vectors define the order of the pieces, not their size: `[[0,
 //! 1]]` gives the second block the right half, whatever the shape.
 
-use llopt_layout::{Dim, LinearLayout};
+use llopt_layout::{Dim, LinearLayout, MAX_DIMS};
 
 use super::EncodingError;
 
@@ -79,6 +79,11 @@ impl CgaLayout {
     #[must_use]
     pub fn bases(&self) -> &[Vec<u32>] {
         &self.bases
+    }
+
+    /// Whether there is one block.
+    pub(super) fn is_single(&self) -> bool {
+        self.bases.is_empty()
     }
 
     /// The number of blocks in a cluster.
@@ -160,7 +165,11 @@ impl CgaLayout {
                 found: self.rank,
             });
         }
-        self.layout().map(|_| ())
+        // One block splits nothing, whatever the rank that a layout can have.
+        match self.is_single() && rank <= MAX_DIMS {
+            true => Ok(()),
+            false => self.layout().map(|_| ()),
+        }
     }
 
     /// The shape of the largest piece.
@@ -168,6 +177,9 @@ impl CgaLayout {
     /// # Errors
     /// [`EncodingError::CgaLayout`] when the bases form no layout.
     pub fn share(&self, shape: &[u64]) -> Result<Vec<u64>, EncodingError> {
+        if self.is_single() && self.rank <= MAX_DIMS {
+            return Ok(shape.to_vec());
+        }
         let blocks = self.layout_on(shape)?;
         let share = |(dim, &size): (usize, &u64)| size / blocks.out_dim_size(Dim::tensor(dim));
         Ok(shape.iter().enumerate().map(share).collect())

@@ -5,7 +5,7 @@
 
 use llopt_layout::{Dim, LinearLayout};
 
-use super::field::verify_rank;
+use super::field::{size_u32, verify_rank};
 use super::fields::{Field, Fields, Writer};
 use super::kind::Kind;
 use super::parent::Parent;
@@ -69,13 +69,13 @@ impl<P: Parent> Slice<P> {
         let dim = self.dim as usize;
         let mut parent_shape = shape.to_vec();
         parent_shape.insert(dim, 1);
-        let mut layout = self
-            .parent
-            .linear_layout(&parent_shape)?
-            .squeeze_out(Dim::tensor(dim))?;
-        for later in dim..shape.len() {
-            layout = layout.rename_out(Dim::tensor(later + 1), Dim::tensor(later))?;
-        }
+        let layout = self.parent.linear_layout(&parent_shape)?;
+        // Without the dimension, which has size 1, the outputs are the same bits under other names.
+        let outs = shape.iter().enumerate();
+        let outs: Vec<(Dim, u32)> = outs
+            .map(|(dim, &size)| (Dim::tensor(dim), size_u32(size)))
+            .collect();
+        let layout = layout.reshape_outs(&outs)?;
         Ok(layout.remove_zero_bases(Dim::REGISTER))
     }
 }

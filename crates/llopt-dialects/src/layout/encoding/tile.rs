@@ -57,32 +57,42 @@ impl Tile {
     }
 
     /// Assigns the next bits of tensor dimension `dim` to `count` holders. None are assigned for 0 or 1.
-    pub(super) fn along(self, holder: Dim, count: u32, dim: usize) -> Result<Self, EncodingError> {
-        if count <= 1 {
-            return Ok(self);
-        }
-        let step = LinearLayout::identity_1d(count, holder, Dim::tensor(dim))?;
-        self.times(&step)
-    }
-
-    /// As `along`, and the tile has the dimension afterwards even if nothing is assigned.
-    pub(super) fn along_or_unit(
-        self,
+    pub(super) fn along(
+        mut self,
         holder: Dim,
         count: u32,
         dim: usize,
     ) -> Result<Self, EncodingError> {
-        let step = LinearLayout::identity_1d(count.max(1), holder, Dim::tensor(dim))?;
-        self.times(&step)
+        if count > 1 {
+            self.layout
+                .times_identity(count, holder, Dim::tensor(dim))?;
+        }
+        Ok(self)
+    }
+
+    /// As `along`, and the tile has the dimension afterwards even if nothing is assigned.
+    pub(super) fn along_or_unit(
+        mut self,
+        holder: Dim,
+        count: u32,
+        dim: usize,
+    ) -> Result<Self, EncodingError> {
+        self.layout
+            .times_identity(count.max(1), holder, Dim::tensor(dim))?;
+        Ok(self)
     }
 
     /// Makes `count` holders hold copies.
-    pub(super) fn copies(self, holder: Dim, count: u32, dim: usize) -> Result<Self, EncodingError> {
-        if count <= 1 {
-            return Ok(self);
+    pub(super) fn copies(
+        mut self,
+        holder: Dim,
+        count: u32,
+        dim: usize,
+    ) -> Result<Self, EncodingError> {
+        if count > 1 {
+            self.layout.times_zeros(count, holder, Dim::tensor(dim))?;
         }
-        let step = LinearLayout::zeros_1d(count, holder, Dim::tensor(dim), 1)?;
-        self.times(&step)
+        Ok(self)
     }
 
     /// Assigns `counts[dim]` along each dimension, in the given order.
@@ -160,13 +170,6 @@ impl Tile {
         }
     }
 
-    fn times(self, step: &LinearLayout) -> Result<Self, EncodingError> {
-        Ok(Self {
-            layout: self.layout.product(step)?,
-            ..self
-        })
-    }
-
     /// Repeats the tile until it has at least the given size along each dimension.
     pub(super) fn repeat_to(mut self, size_of: impl Fn(Dim) -> u64) -> Result<Self, EncodingError> {
         let dims: Vec<Dim> = self.layout.out_dims().to_vec();
@@ -174,8 +177,7 @@ impl Tile {
             let missing = size_of(dim) / self.layout.out_dim_size(dim);
             if missing > 1 {
                 let missing = u32::try_from(missing).unwrap_or(u32::MAX);
-                let step = LinearLayout::identity_1d(missing, self.repeat_in, dim)?;
-                self = self.times(&step)?;
+                self.layout.times_identity(missing, self.repeat_in, dim)?;
             }
         }
         Ok(self)
@@ -192,10 +194,17 @@ impl Tile {
         shape: &[u64],
         cga_layout: &CgaLayout,
     ) -> Result<LinearLayout, EncodingError> {
-        let blocks = cga_layout.layout_on(shape)?;
+        // One block has everything, and its number no bits.
+        let blocks = match cga_layout.is_single() {
+            true => None,
+            false => Some(cga_layout.layout_on(shape)?),
+        };
         let share = |dim: Dim| {
             let size = dim.tensor_index().map_or(1, |index| shape[index]);
-            (size / blocks.out_dim_size(dim)).max(1)
+            let pieces = blocks
+                .as_ref()
+                .map_or(0, |blocks| blocks.out_dim_size_log2(dim));
+            (size >> pieces).max(1)
         };
         let mut layout = self.repeat_to(share)?.layout;
         for dim in layout.out_dims().to_vec() {
@@ -203,8 +212,20 @@ impl Tile {
                 layout = layout.resize_out(dim, size_u32(share(dim)))?;
             }
         }
-        let standard: Vec<Dim> = (0..shape.len()).map(Dim::tensor).collect();
-        let layout = layout.transpose_outs(&standard)?;
-        Ok(layout.product(&blocks)?)
+        if !has_standard_outs(&layout, shape.len()) {
+            let standard: Vec<Dim> = (0..shape.len()).map(Dim::tensor).collect();
+            layout = layout.transpose_outs(&standard)?;
+        }
+        match &blocks {
+            None => layout.times_identity(1, Dim::BLOCK, Dim::tensor(0))?,
+            Some(blocks) => layout = layout.product(blocks)?,
+        }
+        Ok(layout)
     }
+}
+
+/// Whether the outputs are `dim0`, `dim1`, … of a rank, in this order.
+fn has_standard_outs(layout: &LinearLayout, rank: usize) -> bool {
+    let standard = (0..rank).map(Dim::tensor);
+    layout.out_dims().iter().copied().eq(standard)
 }

@@ -4,38 +4,26 @@ use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
-use super::cost::Cost;
+use super::cost::{Cost, Known};
 
 /// A function of the labels of the smaller and of the larger node.
 type OfPair<'f> = Rc<dyn Fn(usize, usize) -> Cost + 'f>;
 
-/// What a term of an edge costs, and what it costs at least, which is found in a fraction of the time.
-#[derive(Clone)]
-pub(super) struct Term<'f> {
-    pub(super) cost: OfPair<'f>,
-    pub(super) least: OfPair<'f>,
-}
-
 /// The costs of an edge: the sum of its terms for each pair of labels.
 #[derive(Clone)]
 pub(super) struct EdgeCosts<'f> {
-    terms: Vec<Term<'f>>,
+    terms: Vec<OfPair<'f>>,
     columns: usize,
-    /// What is known, row by row.
-    known: Vec<Cell<Option<Cost>>>,
-    /// What costs are known not to be below.
-    bounds: Vec<Cell<Option<Cost>>>,
+    /// What pairs cost, or what they are known not to be below, row by row.
+    costs: Vec<Cell<Cost>>,
+    /// Which of these are costs.
+    is_known: Vec<Cell<bool>>,
 }
 
 impl<'f> EdgeCosts<'f> {
     /// Costs of zero for as many labels of the smaller node and of the larger one.
     pub(super) fn new(rows: usize, columns: usize) -> Self {
-        Self {
-            terms: Vec::new(),
-            columns,
-            known: vec![Cell::new(None); rows * columns],
-            bounds: vec![Cell::new(None); rows * columns],
-        }
+        Self::of_table(columns, vec![0; rows * columns])
     }
 
     /// Costs that are known, row by row.
@@ -43,45 +31,51 @@ impl<'f> EdgeCosts<'f> {
         Self {
             terms: Vec::new(),
             columns,
-            bounds: vec![Cell::new(None); costs.len()],
-            known: costs.into_iter().map(Some).map(Cell::new).collect(),
+            is_known: vec![Cell::new(true); costs.len()],
+            costs: costs.into_iter().map(Cell::new).collect(),
         }
     }
 
-    /// Adds a term.
-    pub(super) fn add(&mut self, term: Term<'f>) {
+    /// Adds a term, and what is known of it for a label of the smaller node and one of the larger.
+    pub(super) fn add(&mut self, term: OfPair<'f>, known: impl Fn(usize, usize) -> Known) {
+        let columns = self.columns.max(1);
+        for (pair, cost) in self.costs.iter_mut().enumerate() {
+            let more = match known(pair / columns, pair % columns) {
+                Known::Exactly(more) => more,
+                Known::AtLeast(more) => {
+                    self.is_known[pair].set(false);
+                    more
+                }
+            };
+            cost.set(cost.get().saturating_add(more));
+        }
         self.terms.push(term);
-        self.known.fill(Cell::new(None));
-        self.bounds.fill(Cell::new(None));
     }
 
     /// A cost that is known, or one that it is not below.
     pub(super) fn least(&self, row: usize, column: usize) -> Cost {
-        let bound = &self.bounds[row * self.columns + column];
-        self.known_at(row, column)
-            .or(bound.get())
-            .unwrap_or_else(|| {
-                let terms = self.terms.iter().map(|term| (term.least)(row, column));
-                let least = terms.fold(0, Cost::saturating_add);
-                bound.set(Some(least));
-                least
-            })
+        self.costs[row * self.columns + column].get()
     }
 
-    /// The cost for two labels, if it is known already.
-    pub(super) fn known_at(&self, row: usize, column: usize) -> Option<Cost> {
-        self.known[row * self.columns + column].get()
+    /// What [`EdgeCosts::least`] is for all pairs, row by row.
+    pub(super) fn all_least(&self) -> impl Iterator<Item = Cost> + '_ {
+        self.costs.iter().map(Cell::get)
+    }
+
+    /// Whether the cost for two labels is known already.
+    pub(super) fn is_known(&self, row: usize, column: usize) -> bool {
+        self.is_known[row * self.columns + column].get()
     }
 
     /// The cost for a label of the smaller node and one of the larger.
     pub(super) fn at(&self, row: usize, column: usize) -> Cost {
-        let known = &self.known[row * self.columns + column];
-        known.get().unwrap_or_else(|| {
-            let terms = self.terms.iter().map(|term| (term.cost)(row, column));
-            let cost = terms.fold(0, Cost::saturating_add);
-            known.set(Some(cost));
-            cost
-        })
+        let pair = row * self.columns + column;
+        if !self.is_known[pair].get() {
+            let terms = self.terms.iter().map(|term| term(row, column));
+            self.costs[pair].set(terms.fold(0, Cost::saturating_add));
+            self.is_known[pair].set(true);
+        }
+        self.costs[pair].get()
     }
 
     /// The costs for a label of the smaller node, by the labels of the larger.
@@ -92,7 +86,7 @@ impl<'f> EdgeCosts<'f> {
 
 impl fmt::Debug for EdgeCosts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = self.known.len() / self.columns.max(1);
+        let rows = self.costs.len() / self.columns.max(1);
         let rows = (0..rows).map(|row| self.row(row).collect::<Vec<_>>());
         f.debug_list().entries(rows).finish()
     }

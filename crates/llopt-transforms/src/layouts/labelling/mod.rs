@@ -46,7 +46,7 @@
 //! # Costs on demand
 //!
 //! To know what a pair of labels costs takes a plan of the conversion between them, and most pairs are in no labelling that
-//! comes near the least cost. So an edge says two things of a pair: what it costs at least, found in a fraction of the time
+//! comes near the least cost. So an edge says two things of a pair: what is known of its cost, found in a fraction of the time
 //! ([`Problem::add_edge_above`]), and what it costs, which is asked for when a bound rests on it, and kept. Of twenty thousand
 //! pairs of a kernel with two products some five hundred are asked for.
 //!
@@ -66,8 +66,8 @@ mod search;
 
 use std::rc::Rc;
 
-pub use cost::{Cost, IMPOSSIBLE};
-use edges::{EdgeCosts, Term};
+pub use cost::{Cost, IMPOSSIBLE, Known};
+use edges::EdgeCosts;
 pub use problem::{Labelling, Problem};
 use relaxation::Relaxation;
 
@@ -85,26 +85,22 @@ impl<'f> Problem<'f> {
         self.nodes.len() - 1
     }
 
-    /// Adds `cost(label of a, label of b)` to what the pair costs already, which is asked for when it is needed. An edge
-    /// from a node to itself is a cost of its labels.
+    /// Adds `cost(label of a, label of b)` to what the pair costs already. An edge from a node to itself is a cost of its
+    /// labels.
     pub fn add_edge(&mut self, a: usize, b: usize, cost: impl Fn(usize, usize) -> Cost + 'f) {
-        let cost: Rc<dyn Fn(usize, usize) -> Cost + 'f> = Rc::new(cost);
-        let least = Rc::clone(&cost);
-        self.add_edge_above(
-            a,
-            b,
-            move |of_a, of_b| least(of_a, of_b),
-            move |of_a, of_b| cost(of_a, of_b),
-        );
+        let cost = Rc::new(cost);
+        let exactly = Rc::clone(&cost);
+        let known = |of_a, of_b| Known::Exactly(exactly(of_a, of_b));
+        self.add_edge_above(a, b, known, move |of_a, of_b| cost(of_a, of_b));
     }
 
-    /// The same for a cost that is never below `least`, which takes little time to find: of most pairs of labels nothing else is
-    /// asked.
+    /// The same for a cost that is asked for only when it is needed. What is known of it before is found in a fraction of the
+    /// time: of most pairs of labels nothing else is asked.
     pub fn add_edge_above(
         &mut self,
         a: usize,
         b: usize,
-        least: impl Fn(usize, usize) -> Cost + 'f,
+        known: impl Fn(usize, usize) -> Known,
         cost: impl Fn(usize, usize) -> Cost + 'f,
     ) {
         if a == b {
@@ -119,16 +115,13 @@ impl<'f> Problem<'f> {
             .edges
             .entry((low, high))
             .or_insert_with(|| EdgeCosts::new(rows, columns));
-        costs.add(match a == low {
-            true => Term {
-                cost: Rc::new(cost),
-                least: Rc::new(least),
-            },
-            false => Term {
-                cost: Rc::new(move |of_low, of_high| cost(of_high, of_low)),
-                least: Rc::new(move |of_low, of_high| least(of_high, of_low)),
-            },
-        });
+        match a == low {
+            true => costs.add(Rc::new(cost), known),
+            false => costs.add(
+                Rc::new(move |of_low, of_high| cost(of_high, of_low)),
+                |of_low, of_high| known(of_high, of_low),
+            ),
+        }
     }
 
     /// The cost of a labelling.

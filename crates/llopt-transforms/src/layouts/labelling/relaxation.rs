@@ -128,12 +128,11 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         relaxation.sums.clone_from(&relaxation.nodes);
         for (number, (&(low, high), costs)) in problem.edges.iter().enumerate() {
             let (rows, columns) = (problem.nodes[low].len(), problem.nodes[high].len());
-            let pairs = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
-            let table = pairs.map(|(row, column)| relaxation.scaled(costs.least(row, column)));
+            let least = costs.all_least();
             let link = Link {
                 ends: [low, high],
                 costs,
-                table: table.collect(),
+                table: least.map(|cost| relaxation.scaled(cost)).collect(),
                 columns,
                 moved: [vec![0; rows], vec![0; columns]],
                 least: Default::default(),
@@ -239,7 +238,8 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             chosen[node] = best.map_or(labels[0], |(label, _)| *label);
             let [smaller, larger] = &self.links_of[node];
             let shares = smaller.len().max(larger.len()) as i64;
-            for number in self.links_of[node][after].clone() {
+            for position in 0..self.links_of[node][after].len() {
+                let number = self.links_of[node][after][position];
                 self.send(number, usize::from(!is_forward), &collected, shares);
             }
         }
@@ -341,7 +341,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     /// Asks for the price of a pair; whether it was not known.
     fn price(&mut self, number: usize, row: usize, column: usize) -> bool {
         let link = &self.links[number];
-        if link.costs.known_at(row, column).is_some() {
+        if link.costs.is_known(row, column) {
             return false;
         }
         let cost = self.scaled(link.costs.at(row, column));
@@ -384,7 +384,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             if let Some((least, row, column)) = self.look(number) {
                 bound += least;
                 self.of_links[number] = least;
-                if self.links[number].costs.known_at(row, column).is_none() {
+                if !self.links[number].costs.is_known(row, column) {
                     unknown.push(number);
                 }
             }
@@ -403,7 +403,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     fn price_cheapest(&mut self, number: usize) {
         let link = &self.links[number];
         let mut pairs: Vec<_> = self.pairs(number).collect();
-        pairs.retain(|&(_, row, column)| link.costs.known_at(row, column).is_none());
+        pairs.retain(|&(_, row, column)| !link.costs.is_known(row, column));
         if pairs.len() > link.at_once {
             pairs.select_nth_unstable(link.at_once);
             pairs.truncate(link.at_once);
@@ -622,6 +622,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::layouts::labelling::Known;
 
     #[test]
     fn the_bound_of_a_tree_is_its_least_cost() {
@@ -650,8 +651,8 @@ mod tests {
             .collect();
         for pair in nodes.windows(2) {
             let asked = Rc::clone(&asked);
-            let least = |a: usize, b: usize| if a == b { 0 } else { 20 };
-            problem.add_edge_above(pair[0], pair[1], least, move |a, b| {
+            let known = |a: usize, b: usize| Known::AtLeast(if a == b { 0 } else { 20 });
+            problem.add_edge_above(pair[0], pair[1], known, move |a, b| {
                 asked.set(asked.get() + 1);
                 if a == b {
                     0
@@ -681,8 +682,11 @@ mod tests {
                     let mixed = seed.wrapping_mul((3 * x + 7 * y + 1) as u64 | 1) >> 32;
                     if mixed % 11 == 0 { IMPOSSIBLE } else { mixed % 30 }
                 };
-                let least = move |x, y| cost(x, y) - cost(x, y) % 7;
-                problem.add_edge_above(a % nodes.len(), b % nodes.len(), least, cost);
+                let known = move |x, y| match cost(x, y) % 7 {
+                    0 => Known::Exactly(cost(x, y)),
+                    more => Known::AtLeast(cost(x, y) - more),
+                };
+                problem.add_edge_above(a % nodes.len(), b % nodes.len(), known, cost);
             }
             let whole = problem.cost(&problem.optimum().unwrap());
             let relaxed = Relaxation::of(&problem).solve();
