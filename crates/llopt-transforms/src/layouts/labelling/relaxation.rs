@@ -487,7 +487,8 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             if self.is_refuted() {
                 return None;
             }
-            match self.rest().optimum() {
+            let found = self.rest().optimum();
+            match found {
                 Some(found) => {
                     let labels = self.of_rest(&found);
                     let priced = self.price_around(&labels);
