@@ -5,7 +5,9 @@
 use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
 use llopt::sim::{self, Launch, Machine};
-use llopt::{ArtifactKind, Compiler, Options, Source, Target, TensorCopies, run_reference};
+use llopt::{
+    ArtifactKind, Compiler, Options, Source, Target, TensorCopies, prove_order, run_reference,
+};
 
 use crate::tensor_copies::{
     self, Edge, Form, Numbers, Sizes, arguments, kernel, large, large_sizes,
@@ -121,5 +123,18 @@ fn programs_of_a_loop_have_fewer_rows_on_both_vendors() -> Result<()> {
             }
         }
     }
+    Ok(())
+}
+
+#[test]
+fn programs_of_a_loop_are_ordered_before_a_version_for_few_sizes() -> Result<()> {
+    let text = large(&in_a_loop(&kernel(Edge::First, Form::Columns)));
+    let source = Source::new("product.ttir", text.as_str());
+    let mut options = Options::new(Target::parse("cuda:90")?);
+    options.num_warps = Some(8);
+    options.tensor_copies = TensorCopies::Launcher;
+    let proof = prove_order(&source, &options)?;
+    ensure!(!proof.obligations.is_empty(), "no obligation");
+    ensure!(proof.diagnostics().is_empty(), "{:?}", proof.diagnostics());
     Ok(())
 }
