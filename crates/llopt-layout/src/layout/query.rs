@@ -224,37 +224,13 @@ impl LinearLayout {
     /// # Ok::<(), llopt_layout::LayoutError>(())
     /// ```
     pub fn free_variable_masks(&self) -> Coordinates {
-        self.unflatten_input(self.free_inputs())
+        self.unflatten_input(free_columns(self.flat_bases()))
     }
 
     /// That of one input dimension; 0 when it is not there.
     pub fn free_variable_mask(&self, dim: Dim) -> u32 {
         let (shift, bits) = self.ins.field(dim);
-        field(self.free_inputs(), shift, bits)
-    }
-
-    /// The free bits of the flattened input.
-    fn free_inputs(&self) -> u32 {
-        // As long as all vectors are single bits, no elimination is needed, and most layouts permute bits.
-        let (mut free, mut reached) = (0, 0);
-        for (bit, &basis) in self.flat_bases().iter().enumerate() {
-            if basis & !reached == 0 {
-                free |= 1 << bit;
-            } else if basis.is_power_of_two() {
-                reached |= basis;
-            } else {
-                return self.free_inputs_by_elimination();
-            }
-        }
-        free
-    }
-
-    fn free_inputs_by_elimination(&self) -> u32 {
-        let mut echelon = Echelon::new();
-        let columns = self.flat_bases().iter().enumerate();
-        columns.fold(0, |free, (bit, &basis)| {
-            free | u32::from(echelon.insert(basis).is_some()) << bit
-        })
+        field(free_columns(self.flat_bases()), shift, bits)
     }
 
     /// The largest `n` such that in every aligned group of `n` inputs of the first input dimension
@@ -346,6 +322,32 @@ impl LinearLayout {
                 acc | low_mask(bits).checked_shl(shift).unwrap_or(0)
             })
     }
+}
+
+/// The columns of a matrix that are sums of earlier ones, as a set.
+fn free_columns(columns: &[u32]) -> u32 {
+    // As long as all columns are single bits, no elimination is needed, and most layouts permute bits.
+    let (mut free, mut reached) = (0, 0);
+    for (number, &column) in columns.iter().enumerate() {
+        if column & !reached == 0 {
+            free |= 1 << number;
+        } else if column.is_power_of_two() {
+            reached |= column;
+        } else {
+            return free_columns_by_elimination(columns);
+        }
+    }
+    free
+}
+
+fn free_columns_by_elimination(columns: &[u32]) -> u32 {
+    let mut echelon = Echelon::new();
+    columns
+        .iter()
+        .enumerate()
+        .fold(0, |free, (number, &column)| {
+            free | u32::from(echelon.insert(column).is_some()) << number
+        })
 }
 
 /// The bits `shift .. shift + bits` of a word.
