@@ -373,6 +373,33 @@ mod tests {
     }
 
     #[test]
+    fn buffers_for_several_readers_cost_what_each_read_does() {
+        let target = Target::parse("cuda:90").unwrap();
+        let stored = rectangles();
+        // Columns of 32 rows, four of which a thread has side by side.
+        let columns = tensor(
+            &[[1, 0], [2, 0], [0, 32], [0, 64], [16, 0]],
+            &[[4, 0], [8, 0], [0, 1], [0, 2], [0, 4]],
+            &[[0, 8], [0, 16]],
+        );
+        let groups = choose_groups(&stored, 4, &|dim| if dim == 1 { 4 } else { 1 });
+        let ring = Ring {
+            stored: &stored,
+            copied: Some(&groups),
+            brought: None,
+            parts: 0,
+            target,
+        };
+        let both = ring.to_readers(&[&stored, &columns]).unwrap();
+        let reads = [&stored, &columns].map(|to| ring.loaded_from(&both.memory, to).unwrap());
+        assert!(both.is_copied);
+        assert_eq!(both.cost, reads[0] + reads[1]);
+        // No cheaper than the best buffers for each.
+        let alone = [&stored, &columns].map(|to| ring.to_registers(to).unwrap().cost);
+        assert!(both.cost >= alone[0] + alone[1]);
+    }
+
+    #[test]
     fn what_no_copy_brings_is_stored() {
         let target = Target::parse("cuda:90").unwrap();
         let stored = rectangles();

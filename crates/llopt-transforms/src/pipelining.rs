@@ -38,7 +38,8 @@
 //! model predicts a benefit (`price`), and for loops inside a loop over tiles: the copies of the next tile then
 //! overlap with the work on this one's result.
 //!
-//! Loads that addresses depend on go ahead of the loads that they feed (`indirect`).
+//! Loads that addresses depend on go ahead of the loads that they feed (`indirect`), and divisions that they depend on get a
+//! meaning for all operands (`quotients`).
 //!
 //! Loads in branches stand before them, with the condition as a mask (`branches`), if the loop could not be made one over the
 //! iterations that take the branch ([`crate::compact_iterations`]).
@@ -87,6 +88,7 @@ mod partitions;
 mod ping_pong;
 pub mod prefetch;
 mod price;
+mod quotients;
 mod rewrite;
 pub(crate) mod ring;
 mod running;
@@ -230,6 +232,7 @@ fn pipeline_loop<'c: 'a, 'a>(
         return Err(format!("num_stages is {asked}"));
     }
     branches::hoist_loads(of);
+    quotients::define(of);
     let of = indirect::feed_ahead(of);
     let overlaps = overlap::issue_early(of, warps, plans);
     if overlaps {

@@ -5,7 +5,7 @@ use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Value};
 
-use super::guard;
+use super::{guard, quotients};
 use crate::loops::needs::{ancestor, maker};
 use crate::loops::view::{For, While};
 
@@ -59,7 +59,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
             if !loads && guard::may_be_ahead(operation) {
                 return Err("where it loads from is loaded in the loop".to_owned());
             }
-            let is_pure = operation.is_memory_effect_free() && operation.is_speculatable();
+            let is_pure = operation.is_memory_effect_free() && quotients::may_be_ahead(operation);
             if !loads && !is_pure {
                 return Err(format!(
                     "where it loads from depends on {}, which cannot be executed ahead",
