@@ -114,6 +114,11 @@ REASONS = (
         "an empty group after the acquire of a descriptor: ptxas moves no copy over the wait for it",
     ),
     Reason(
+        "a barrier", r"barrier\.cta\.sync", "cuda:90",
+        "after the acquire of a descriptor, for copies that other warps issue; here the warp that acquires issues them all",
+        r"fence\.proxy\.tensormap",
+    ),
+    Reason(
         "a fence of products", "wgmma", "cuda:90",
         "each product has its fence, since LLVM and ptxas may move what writes its registers up to it",
     ),

@@ -18,9 +18,10 @@ const CHOICE: u32 = 1 << 29 | 15;
 /// How often a loop goes round.
 pub(super) struct Extent {
     pub(super) iterations: i64,
-    /// What this depends on, and how many iterations fewer it has than that.
+    /// What this depends on; how many of its units each iteration takes, and how many it has besides.
     pub(super) bound: Bound,
-    pub(super) fewer: i64,
+    pub(super) units: i64,
+    pub(super) besides: i64,
 }
 
 /// What was decided about unknown numbers.
@@ -184,7 +185,11 @@ impl Arithmetic {
             self.choices.bounds.insert(parts, sign * step);
             return None;
         };
-        let fewer = (-distance.constant).max(0).div_euclid(step);
+        // Loops with other steps may have the same bound.
+        let unit = self.choices.bounds.get(&parts).map_or(step, |of| of.abs());
+        let unit = unit.max(1);
+        let besides = distance.constant.saturating_neg().max(0) / unit;
+        let units = step.saturating_add(unit - 1) / unit;
         let iterations = if value <= 0 {
             0
         } else {
@@ -193,7 +198,8 @@ impl Arithmetic {
         Some(Extent {
             iterations,
             bound: Bound::Sum(parts),
-            fewer,
+            units,
+            besides,
         })
     }
 

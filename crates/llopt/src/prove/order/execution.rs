@@ -44,9 +44,10 @@ pub(super) struct Loop {
     pub(super) number: usize,
     pub(super) iteration: i64,
     pub(super) iterations: i64,
-    /// What these depend on, and how many they are fewer than that.
+    /// What these depend on; how many of its units each takes, and how many it has besides.
     bound: Bound,
-    fewer: i64,
+    units: i64,
+    besides: i64,
     pub(super) induction: Option<(Number, Number)>,
     /// Where its induction variable is.
     pub(super) to: Option<Slot>,
@@ -538,7 +539,8 @@ impl Execution<'_, '_> {
             iteration: 0,
             iterations: 0,
             bound: Bound::Loop(number),
-            fewer: 0,
+            units: 1,
+            besides: 0,
             induction: None,
             to,
             distance: Parts::from([]),
@@ -551,7 +553,8 @@ impl Execution<'_, '_> {
                 let iterations = self.all.arithmetic.iterations(&lower, &upper, &step);
                 let extent = iterations.ok_or(Stop::Learned)?;
                 started.iterations = extent.iterations;
-                (started.bound, started.fewer) = (extent.bound, extent.fewer);
+                started.bound = extent.bound;
+                (started.units, started.besides) = (extent.units, extent.besides);
             }
             started.distance = upper.plus(&lower, -1).parts;
             if let Some(to) = to {
@@ -580,7 +583,8 @@ impl Execution<'_, '_> {
         let loops = self.agents.iter().flat_map(|agent| &agent.loops);
         for inside in loops.filter(|inside| inside.is_endless()) {
             let iterations = begun.entry(inside.bound.clone()).or_default();
-            *iterations = (*iterations).max(inside.iteration + inside.fewer + 1);
+            let units = (inside.iteration + 1).saturating_mul(inside.units) + inside.besides;
+            *iterations = (*iterations).max(units);
         }
         let state = self.snapshot(agent);
         let arithmetic = &mut self.all.arithmetic;
