@@ -354,7 +354,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 proposals.push((*rank, *index, layout));
             }
         }
-        self.ask_reduced(&asked.reduced, &kinds, &mut proposals);
+        let stored: Vec<f64> = asked
+            .accesses
+            .iter()
+            .zip(&described)
+            .filter(|(_, access)| matches!(access.kind, AccessKind::Store))
+            .map(|((index, _), _)| self.graph.nodes[*index].frequency)
+            .collect();
+        self.ask_reduced((&asked.reduced, &stored), &kinds, &mut proposals);
         proposals.sort_by_key(|(rank, index, _)| (*rank, *index));
         let proposed = proposals.into_iter();
         let offers = proposed.map(|(rank, index, label)| Offer {
@@ -475,10 +482,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// For reductions and scans, the layouts of accesses to tensors of the same shape in which threads hold other
     /// dimensions, and those in which warps do. For scans also those in which each thread holds a run along the
     /// dimension, so that threads exchange one element of each run; for reductions those in which each warp has a run of the
-    /// rows that are reduced, whose results it can store by itself.
+    /// rows that are reduced, whose results it can store by itself, if something is stored as often as they run (how often
+    /// each store runs is given).
     fn ask_reduced(
         &self,
-        reduced: &[(usize, u32)],
+        (reduced, stored): (&[(usize, u32)], &[f64]),
         kinds: &[GlobalAccess<'_>],
         proposals: &mut Vec<Proposal>,
     ) {
@@ -510,7 +518,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     let runs: Vec<Blocked> =
                         all.filter_map(|one| in_runs(one, axis, &shape)).collect();
                     within.splice(0..0, runs);
-                } else {
+                } else if stored.contains(&node.frequency) {
                     let others = (0..shape.len() as u32).filter(|dim| *dim != axis);
                     let of_warps = |one: &Blocked| {
                         let runs = others.clone().filter_map(|dim| in_runs(one, dim, &shape));
