@@ -53,6 +53,33 @@ pub fn exceeds_registers(
         && (target.llvm_allocates_registers() || is_by_threads(dot, types, target))
 }
 
+/// Whether what computes the operands of a product takes more registers than `threads` threads have, in addition to the
+/// accumulators and the values held across the product. An assembler does not divide a chain of ops on all elements
+/// into one for each fragment.
+#[must_use]
+pub fn computing_exceeds_registers(
+    dot: DotOp<'_, '_>,
+    types: &Types,
+    target: Target,
+    threads: u32,
+) -> bool {
+    let computed = chain(dot).into_iter().filter(|made| !is_load(*made));
+    let taken = computed.map(|made| {
+        // The result takes the registers of an operand, as far as that has as many.
+        let result = made.result_values().filter_map(|value| words(value, types));
+        let result: u32 = result.sum();
+        let operands = made
+            .operand_values()
+            .filter_map(|value| words(value, types));
+        result.max(operands.sum())
+    });
+    let Some(most) = taken.max() else {
+        return false;
+    };
+    let sums = words(dot.c(), types).unwrap_or(0);
+    is_scarce(most + sums + held_across(dot, types), target, threads)
+}
+
 /// Registers of a thread for addresses, counters, rows and columns.
 pub const BESIDE: u32 = 40;
 

@@ -19,7 +19,9 @@ use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
-use llopt_plan::late_operands::{LATE, chain, exceeds_registers, is_elementwise, room, words};
+use llopt_plan::late_operands::{
+    LATE, chain, computing_exceeds_registers, exceeds_registers, is_elementwise, room, words,
+};
 use llopt_plan::plans::Plans;
 use llopt_plan::product::is_by_threads;
 use llopt_plan::request::conversion_request;
@@ -53,7 +55,10 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
         let operation = dot.operation();
         let threads = num_warps(operation).unwrap_or(1) * threads_per_warp(operation);
         let beside = stored_between(dot, plans);
-        if exceeds_registers(dot, plans.types(), plans.target(), threads, beside) {
+        let (types, target) = (plans.types(), plans.target());
+        if exceeds_registers(dot, types, target, threads, beside)
+            || computing_exceeds_registers(dot, types, target, threads)
+        {
             for conversion in conversions(dot, plans) {
                 // Nothing else writes the buffer, so it can be read behind what disturbs other memory.
                 let here = conversion.operation();
