@@ -53,7 +53,12 @@ pub fn optimize(
     let has_pairs = any(module, |instruction| {
         is_packable(instruction, packs_singles, back_end.intrinsics())
     });
-    run(module, machine, &last_passes(vendor, has_pairs))?;
+    let combines_vectors = longest_block(module) <= LONGEST_COMBINED;
+    run(
+        module,
+        machine,
+        &last_passes(vendor, has_pairs, combines_vectors),
+    )?;
     exchanges::exchange_early(module);
     if target.has(Feature::Mfma) {
         fragment_phis::join(module);
@@ -78,6 +83,23 @@ pub fn optimize(
         first_wait::compute_before(module, &*back_end);
     }
     Ok(())
+}
+
+/// Instructions of the longest block whose vectors are combined.
+///
+/// Where single elements of a loaded vector are used, `vector-combine` loads each by itself, and the back ends put the loads
+/// together again. Both ask after each of these loads which of two instructions comes first, for which LLVM numbers the whole
+/// block again: time that grows with the square of the block, 6 of 7 s for 40,000 multiply-adds of factors from shared
+/// memory. Without the one pass the other has nothing to do.
+const LONGEST_COMBINED: usize = 1 << 13;
+
+/// The instructions of the longest block.
+fn longest_block(module: &Module<'_>) -> usize {
+    let blocks = module
+        .get_functions()
+        .flat_map(|function| function.get_basic_blocks());
+    let lengths = blocks.map(|block| block.get_instructions().count());
+    lengths.max().unwrap_or(0)
 }
 
 /// Instruction combination once over a function, which finds nearly everything; LLVM's own pipelines do the same.
@@ -186,11 +208,16 @@ fn scalar_passes(vendor: VendorPasses) -> String {
     format!("{first}{cleaning},{functions}")
 }
 
-/// The passes after those, with the search for pairs or without it.
-fn last_passes(vendor: VendorPasses, has_pairs: bool) -> String {
+/// The passes after those, with or without the search for pairs and the one for vectors whose elements are used.
+fn last_passes(vendor: VendorPasses, has_pairs: bool, combines_vectors: bool) -> String {
     let pairs = if has_pairs { "slp-vectorizer," } else { "" };
+    let vectors = if combines_vectors {
+        "vector-combine,"
+    } else {
+        ""
+    };
     let text = format!(
-        "function(infer-alignment,{pairs}vector-combine,{COMBINE},loop-unroll<O3>,div-rem-pairs),{}",
+        "function(infer-alignment,{pairs}{vectors}{COMBINE},loop-unroll<O3>,div-rem-pairs),{}",
         vendor.last
     );
     text.trim_end_matches(',').to_owned()

@@ -27,7 +27,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let mut problem = self.problem(&candidates, self.may_compute);
         let mut solution = problem.solve();
         if self.may_compute && !solution.is_optimal {
-            // A search that gives up on some nodes is led astray by prices that hold for one copy of a value.
+            // A search that finds no optimum is led astray by prices that hold for one copy of a value.
             problem = self.problem(&candidates, false);
             solution = problem.solve();
         }

@@ -341,6 +341,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_wide_grid_is_searched_with_a_bound() {
+        // Neighbours agree or pay, and each node has prices of its own: no order has small tables.
+        const SIDE: usize = 20;
+        let mut number = 1u64;
+        let mut random = move |below: u64| {
+            number = number.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (number >> 33) % below
+        };
+        let mut problem = Problem::new();
+        for node in 0..SIDE * SIDE {
+            problem.add_node((0..8).map(|_| random(100)).collect());
+            for (is_there, other) in [(node % SIDE > 0, 1), (node >= SIDE, SIDE)] {
+                if is_there {
+                    let differ = 10 + random(20);
+                    let cost = move |a, b| if a == b { 0 } else { differ };
+                    problem.add_edge(node - other, node, cost);
+                }
+            }
+        }
+        let solution = problem.solve();
+        assert_eq!(problem.cost(&solution.labels), solution.cost);
+        assert!(solution.bound <= solution.cost);
+        assert!(solution.cost - solution.bound <= solution.bound / 20);
+    }
+
     fn problems(nodes: usize, edges: usize) -> impl Strategy<Value = Problem<'static>> {
         let costs = || prop::collection::vec(0..20u64, 1..4);
         let edge = (any::<usize>(), any::<usize>(), any::<u64>());

@@ -39,8 +39,8 @@ const LEAST_PROGRESS: i64 = 64;
 /// The same where too many labels are left to search among.
 const LEAST_PROGRESS_OF_MANY: i64 = 1 << 11;
 /// How many searches of a dense graph there are at most, and how many may find nothing before the last one.
-const MOST_SEARCHES: usize = 32;
-const MOST_IN_VAIN: usize = 4;
+const MOST_SEARCHES: usize = 16;
+const MOST_IN_VAIN: usize = 2;
 
 /// An edge with what has been moved to its ends.
 struct Link<'p, 'f> {
