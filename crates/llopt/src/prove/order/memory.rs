@@ -564,7 +564,9 @@ impl Memory {
             .accesses
             .iter()
             .map(|access| {
-                let [copies, products, stores] = last[access.agent];
+                // An agent that has ended begins no more groups.
+                let of_agent = last.get(access.agent).copied();
+                let [copies, products, stores] = of_agent.unwrap_or_default();
                 let (unit, back) = match access.pending {
                     Pending::No => (0, 0),
                     Pending::Copies(group) => (1, copies as i64 - group as i64),
