@@ -30,7 +30,7 @@ use llopt_transforms::{
 use melior::Context;
 use melior::ir::Module;
 
-use crate::{Error, Options, Persistent, PingPong, TensorCopies, Timings, WideIterations, module};
+use crate::{Error, Options, Persistent, PingPong, TensorCopies, Timings, module};
 
 /// A part of the pipeline that is entered or left as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,8 +150,6 @@ enum Condition {
     DependentLaunch,
     /// Halves of blocks may take turns.
     PingPong,
-    /// Iterations may be wide.
-    WideIterations,
 }
 
 impl Condition {
@@ -172,7 +170,6 @@ impl Condition {
             Self::Persistent => options.persistent != Persistent::Off,
             Self::DependentLaunch => options.dependent_launch,
             Self::PingPong => options.block_pingpong != PingPong::Off,
-            Self::WideIterations => options.wide_iterations != WideIterations::Off,
         }
     }
 
@@ -188,7 +185,6 @@ impl Condition {
             Self::Persistent => "`persistent`".to_owned(),
             Self::DependentLaunch => "`dependent_launch`".to_owned(),
             Self::PingPong => "`block_pingpong`".to_owned(),
-            Self::WideIterations => "`wide_iterations`".to_owned(),
         }
     }
 }
@@ -277,6 +273,7 @@ const COPIES: &[Condition] = &[
 
 const CANONICALIZE: Work = Work::Upstream("canonicalize", "fold constants and simplify each op");
 const CSE: Work = Work::Upstream("cse", "compute each value once");
+const WIDEN: Work = by(&wide_iterations::REWRITE, module::widen_iterations);
 const DIVIDE_DESCRIPTORS: Work = by(&descriptor_blocks::SHARE, module::divide_descriptors);
 
 /// All steps, in the order in which they run.
@@ -307,13 +304,9 @@ const STEPS: &[Step] = {
         Step::new(Tiles, "simplify", Work::Pass(&block_pointers::REWRITE))
             .requires(&[P::Structured, P::Inlined]),
         // Blocks of descriptors are still what the program loads.
-        Step::new(
-            Tiles,
-            "simplify",
-            by(&wide_iterations::REWRITE, module::widen_iterations),
-        )
-        .when(&[Condition::OneBlock, Condition::WideIterations])
-        .requires(&[P::Structured, P::Inlined]),
+        Step::new(Tiles, "simplify", WIDEN)
+            .when(&[Condition::OneBlock])
+            .requires(&[P::Structured, P::Inlined]),
         // The box of a descriptor object depends on the part of each block.
         Step::new(Tiles, "simplify", DIVIDE_DESCRIPTORS)
             .when(&[Condition::Has(Feature::BulkTensorCopy), Condition::Clusters])

@@ -463,8 +463,10 @@ impl Algebra {
         if flat.len() == 1 {
             return Ok(common);
         }
-        let rest: Vec<Term> = flat.iter().map(|term| term.minus(&common)).collect();
-        Ok(self.atom(Atom::Greatest(rest)).plus(&common))
+        let rest: BTreeSet<Term> = flat.iter().map(|term| term.minus(&common)).collect();
+        Ok(self
+            .atom(Atom::Greatest(rest.into_iter().collect()))
+            .plus(&common))
     }
 
     /// The terms of the counter and of the rest in a term of integers that is a counter and coordinates, or coordinates
@@ -636,14 +638,15 @@ mod tests {
     #[test]
     fn what_does_not_depend_on_an_axis_leaves_sums_and_maxima() {
         let mut softmax = Softmax::new();
-        let (row, scores) = (softmax.carried(2), softmax.scores(0.0));
+        let (row, other) = (softmax.carried(2), softmax.carried(3));
+        let scores = softmax.scores(0.0);
         let algebra = &mut softmax.algebra;
         assert_eq!(algebra.sum(K, 64, &row), Ok(row.times(64.0)));
         let shifted = algebra.greatest_along(K, &scores.plus(&row));
         let unshifted = algebra.greatest_along(K, &scores);
         assert_eq!(shifted, unshifted.plus(&row));
-        let both = algebra.greatest(vec![scores.plus(&row), row.times(2.0)]);
-        let factored = algebra.greatest(vec![scores, row.clone()]);
+        let both = algebra.greatest(vec![scores.plus(&row), other.plus(&row)]);
+        let factored = algebra.greatest(vec![scores, other]);
         assert_eq!(both, factored.map(|term| term.plus(&row)));
     }
 

@@ -19,38 +19,8 @@ const PROGRAMS: u64 = 240;
 /// Words that programs read.
 const WORDS: u32 = 64;
 
-/// A loop over tiles of 16 numbers that carries a maximum, a sum of powers of two, and another number.
-fn program(random: &mut Random) -> String {
-    let mut one_of = |choices: &[&'static str]| choices[random.below(choices.len())];
-    let seen = one_of(&["%x", "%x", "%less", "%shifted", "%masked"]);
-    let scaled = one_of(&["%seen", "%seen", "%seen_scaled"]);
-    let row = one_of(&[
-        "%largest",
-        "%largest",
-        "%largest_scaled",
-        "%largest_doubled",
-    ]);
-    let exp = one_of(&["exp2", "exp2", "exp"]);
-    let weight = one_of(&["%power", "%power", "%power_of_x", "%power_doubled"]);
-    let old = one_of(&["%grown", "%grown", "%grown", "%shrunk", "%half"]);
-    let (of_sum, other) = (
-        one_of(&["%scaled_sum", "%scaled_sum", "%l"]),
-        one_of(&[
-            "%more", "%fewer", "%greater", "%least", "%doubled", "%mixed", "%number", "%squared",
-        ]),
-    );
-    let reduce = |name: &str, of: &str, op: &str| {
-        format!(
-            "    {name} = \"tt.reduce\"({of}) <{{axis = 0 : i32}}> ({{
-    ^bb0(%p: f32, %q: f32):
-      %r = arith.{op} %p, %q : f32
-      tt.reduce.return %r : f32
-    }}) : (tensor<16xf32>) -> f32
-"
-        )
-    };
-    let mut text = String::from(
-        "module {
+/// What all programs have in front of what differs.
+const BEFORE: &str = "module {
   tt.func public @kernel(%memory: !tt.ptr<i32>, %to: !tt.ptr<f32>, %n: i32, %b: i32, %c: i32) {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -84,8 +54,63 @@ fn program(random: &mut Random) -> String {
     %shifted = arith.mulf %x, %quarter : tensor<16xf32>
     %is_in = arith.cmpi slt, %place, %bound : tensor<16xi32>
     %masked = arith.select %is_in, %x, %low : tensor<16xi1>, tensor<16xf32>
-",
+";
+
+/// What may become of the third number.
+const OTHERS: &str = "    %more = arith.addf %s, %plain : f32
+    %fewer = arith.subf %s, %plain : f32
+    %greater = arith.maximumf %s, %top : f32
+    %least = arith.minnumf %s, %bottom : f32
+    %doubled = arith.addf %s, %two : f32
+    %mixed = arith.mulf %s, %plain : f32
+    %i_real = arith.sitofp %i : i32 to f32
+    %number = arith.addf %s, %i_real : f32
+    %square = arith.mulf %plain, %plain : f32
+    %squared = arith.addf %s, %square : f32
+";
+
+/// The end of all programs.
+const END: &str = "    tt.store %to, %end#0 : !tt.ptr<f32>
+    %to1 = tt.addptr %to, %c1 : !tt.ptr<f32>, i32
+    tt.store %to1, %end#1 : !tt.ptr<f32>
+    %to2 = tt.addptr %to, %c2 : !tt.ptr<f32>, i32
+    tt.store %to2, %end#2 : !tt.ptr<f32>
+    tt.return
+  }
+}
+";
+
+/// A loop over tiles of 16 numbers that carries a maximum, a sum of powers of two, and another number.
+fn program(random: &mut Random) -> String {
+    let mut one_of = |choices: &[&'static str]| choices[random.below(choices.len())];
+    let seen = one_of(&["%x", "%x", "%less", "%shifted", "%masked"]);
+    let scaled = one_of(&["%seen", "%seen", "%seen_scaled"]);
+    let row = one_of(&[
+        "%largest",
+        "%largest",
+        "%largest_scaled",
+        "%largest_doubled",
+    ]);
+    let exp = one_of(&["exp2", "exp2", "exp"]);
+    let weight = one_of(&["%power", "%power", "%power_of_x", "%power_doubled"]);
+    let old = one_of(&["%grown", "%grown", "%grown", "%shrunk", "%half"]);
+    let (of_sum, other) = (
+        one_of(&["%scaled_sum", "%scaled_sum", "%l"]),
+        one_of(&[
+            "%more", "%fewer", "%greater", "%least", "%doubled", "%mixed", "%number", "%squared",
+        ]),
     );
+    let reduce = |name: &str, of: &str, op: &str| {
+        format!(
+            "    {name} = \"tt.reduce\"({of}) <{{axis = 0 : i32}}> ({{
+    ^bb0(%p: f32, %q: f32):
+      %r = arith.{op} %p, %q : f32
+      tt.reduce.return %r : f32
+    }}) : (tensor<16xf32>) -> f32
+"
+        )
+    };
+    let mut text = String::from(BEFORE);
     let _ = writeln!(
         text,
         "    %zeros = arith.constant dense<0.0> : tensor<16xf32>"
@@ -128,30 +153,12 @@ fn program(random: &mut Random) -> String {
     text += &reduce("%plain", "%x", "addf");
     text += &reduce("%top", "%less", "maximumf");
     text += &reduce("%bottom", "%masked", "minnumf");
-    text += "    %more = arith.addf %s, %plain : f32
-    %fewer = arith.subf %s, %plain : f32
-    %greater = arith.maximumf %s, %top : f32
-    %least = arith.minnumf %s, %bottom : f32
-    %doubled = arith.addf %s, %two : f32
-    %mixed = arith.mulf %s, %plain : f32
-    %i_real = arith.sitofp %i : i32 to f32
-    %number = arith.addf %s, %i_real : f32
-    %square = arith.mulf %plain, %plain : f32
-    %squared = arith.addf %s, %square : f32
-";
+    text += OTHERS;
     let _ = writeln!(
         text,
         "    scf.yield %next, %added, {other} : f32, f32, f32\n    }}"
     );
-    text += "    tt.store %to, %end#0 : !tt.ptr<f32>
-    %to1 = tt.addptr %to, %c1 : !tt.ptr<f32>, i32
-    tt.store %to1, %end#1 : !tt.ptr<f32>
-    %to2 = tt.addptr %to, %c2 : !tt.ptr<f32>, i32
-    tt.store %to2, %end#2 : !tt.ptr<f32>
-    tt.return
-  }
-}
-";
+    text += END;
     text
 }
 
@@ -250,6 +257,106 @@ const ROWS: usize = 64;
 const KEYS: usize = 32;
 const DEPTH: usize = 64;
 
+/// Scores whose maximum is scaled.
+const SCALED_AFTER: &str = "    %largest = \"tt.reduce\"(%s) <{axis = 1 : i32}> ({
+    ^bb0(%x: f32, %y: f32):
+      %z = arith.maxnumf %x, %y : f32
+      tt.reduce.return %z : f32
+    }) : (tensor<64x32xf32>) -> tensor<64xf32>
+    %row = arith.mulf %largest, %row_scales : tensor<64xf32>
+    %seen = arith.mulf %s, %scales : tensor<64x32xf32>
+";
+
+/// Scores that are scaled, and masked or biased, before.
+const SCALED_BEFORE: &str = "    %scaled = arith.mulf %s, %scales : tensor<64x32xf32>
+    %first = tt.splat %i : i32 -> tensor<1x32xi32>
+    %key = arith.addi %first, %keys1 : tensor<1x32xi32>
+    %key2 = tt.broadcast %key : tensor<1x32xi32> -> tensor<64x32xi32>
+    %far = arith.subi %rows2, %key2 : tensor<64x32xi32>
+    %is_before = arith.cmpi sge, %far, %c0s : tensor<64x32xi32>
+    %is_near = arith.cmpi slt, %far, %c20s : tensor<64x32xi32>
+    %is_in = arith.andi %is_before, %is_near : tensor<64x32xi1>
+    %distance = arith.sitofp %far : tensor<64x32xi32> to tensor<64x32xf32>
+    %bias = arith.mulf %distance, %slope : tensor<64x32xf32>
+    %causal = arith.select %is_before, %scaled, %low : tensor<64x32xi1>, tensor<64x32xf32>
+    %window = arith.select %is_in, %scaled, %low : tensor<64x32xi1>, tensor<64x32xf32>
+    %biased = arith.subf %scaled, %bias : tensor<64x32xf32>
+    %seen = arith.addf %CHOSEN, %zeros : tensor<64x32xf32>
+    %row = \"tt.reduce\"(%seen) <{axis = 1 : i32}> ({
+    ^bb0(%x: f32, %y: f32):
+      %z = arith.maxnumf %x, %y : f32
+      tt.reduce.return %z : f32
+    }) : (tensor<64x32xf32>) -> tensor<64xf32>
+";
+
+/// The kernel, without what differs.
+const ATTENTION: &str = "tt.func public @attention(PARAMETERS, %o: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32, %scale: f32) {
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %c64 = arith.constant 64 : i32
+  %one = arith.constant 1 : i64
+  %stride = arith.constant 64 : i64
+  %n_rows = arith.maxsi %n, %c64 : i32
+MADE  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %none = arith.constant dense<0.0> : tensor<64x32xf32>
+  %zeros = arith.constant dense<0.0> : tensor<64x32xf32>
+  %low = arith.constant dense<-1.0e+06> : tensor<64x32xf32>
+  %slope = arith.constant dense<6.250000e-02> : tensor<64x32xf32>
+  %c0s = arith.constant dense<0> : tensor<64x32xi32>
+  %c20s = arith.constant dense<20> : tensor<64x32xi32>
+  %least = arith.constant dense<0xFF800000> : tensor<64xf32>
+  %no = arith.constant dense<0.0> : tensor<64xf32>
+  %rows = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %rows1 = tt.expand_dims %rows {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %rows2 = tt.broadcast %rows1 : tensor<64x1xi32> -> tensor<64x32xi32>
+  %keys = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+  %keys1 = tt.expand_dims %keys {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+  %scales = tt.splat %scale : f32 -> tensor<64x32xf32>
+  %row_scales = tt.splat %scale : f32 -> tensor<64xf32>
+  %q = tt.descriptor_load %q_of[%c0, %c0] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+  %end:4 = scf.for %i = %c0 to %n step %c32 iter_args(%acc = %zero, %m = %least, %l = %no, %at = %c0) -> (tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>, i32) : i32 {
+    %k = tt.descriptor_load %k_of[%at, %c0] : !tt.tensordesc<tensor<32x64xf16>> -> tensor<32x64xf16>
+    %kt = tt.trans %k {order = array<i32: 1, 0>} : tensor<32x64xf16> -> tensor<64x32xf16>
+    %s = tt.dot %q, %kt, %none, inputPrecision = tf32 : tensor<64x64xf16> * tensor<64x32xf16> -> tensor<64x32xf32>
+SCORES    %next = arith.maxnumf %m, %row : tensor<64xf32>
+    %next1 = tt.expand_dims %next {axis = 1 : i32} : tensor<64xf32> -> tensor<64x1xf32>
+    %next2 = tt.broadcast %next1 : tensor<64x1xf32> -> tensor<64x32xf32>
+    %d = arith.subf %seen, %next2 : tensor<64x32xf32>
+    %p = math.EXP %d : tensor<64x32xf32>
+    %up = arith.subf %m, %next : tensor<64xf32>
+    %alpha = math.EXP %up : tensor<64xf32>
+    %sum = \"tt.reduce\"(%p) <{axis = 1 : i32}> ({
+    ^bb0(%x: f32, %y: f32):
+      %z = arith.addf %x, %y : f32
+      tt.reduce.return %z : f32
+    }) : (tensor<64x32xf32>) -> tensor<64xf32>
+    %alpha1 = tt.expand_dims %alpha {axis = 1 : i32} : tensor<64xf32> -> tensor<64x1xf32>
+    %alpha2 = tt.broadcast %alpha1 : tensor<64x1xf32> -> tensor<64x64xf32>
+    %scaled_acc = arith.mulf %acc, %alpha2 : tensor<64x64xf32>
+    %v = tt.descriptor_load %v_of[%at, %c0] : !tt.tensordesc<tensor<32x64xf16>> -> tensor<32x64xf16>
+    %h = arith.truncf %p : tensor<64x32xf32> to tensor<64x32xf16>
+    %acc2 = tt.dot %h, %v, %scaled_acc, inputPrecision = tf32 : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+    %l1 = arith.mulf %l, %alpha : tensor<64xf32>
+    %l2 = arith.addf %l1, %sum : tensor<64xf32>
+    %at2 = arith.addi %at, %c32 : i32
+    scf.yield %acc2, %next, %l2, %at2 : tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>, i32
+  }
+  %l1 = tt.expand_dims %end#2 {axis = 1 : i32} : tensor<64xf32> -> tensor<64x1xf32>
+  %l2 = tt.broadcast %l1 : tensor<64x1xf32> -> tensor<64x64xf32>
+  %out = arith.divf %end#0, %l2 : tensor<64x64xf32>
+  %w = arith.constant dense<64> : tensor<64x1xi32>
+  %row_at = arith.muli %rows1, %w : tensor<64x1xi32>
+  %row_at2 = tt.broadcast %row_at : tensor<64x1xi32> -> tensor<64x64xi32>
+  %columns = tt.expand_dims %rows {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %columns2 = tt.broadcast %columns : tensor<1x64xi32> -> tensor<64x64xi32>
+  %to = arith.addi %row_at2, %columns2 : tensor<64x64xi32>
+  %base = tt.splat %o : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+  %pointers = tt.addptr %base, %to : tensor<64x64x!tt.ptr<f32>>, tensor<64x64xi32>
+  tt.store %pointers, %out : tensor<64x64x!tt.ptr<f32>>
+  tt.return
+}
+";
+
 fn attention(kind: Kind, has_parameters: bool) -> String {
     let (parameters, made) = match has_parameters {
         true => (
@@ -272,38 +379,8 @@ fn attention(kind: Kind, has_parameters: bool) -> String {
         }
     };
     let scores = match kind {
-        Kind::Plain => {
-            "    %largest = \"tt.reduce\"(%s) <{axis = 1 : i32}> ({
-    ^bb0(%x: f32, %y: f32):
-      %z = arith.maxnumf %x, %y : f32
-      tt.reduce.return %z : f32
-    }) : (tensor<64x32xf32>) -> tensor<64xf32>
-    %row = arith.mulf %largest, %row_scales : tensor<64xf32>
-    %seen = arith.mulf %s, %scales : tensor<64x32xf32>
-"
-        }
-        _ => {
-            "    %scaled = arith.mulf %s, %scales : tensor<64x32xf32>
-    %first = tt.splat %i : i32 -> tensor<1x32xi32>
-    %key = arith.addi %first, %keys1 : tensor<1x32xi32>
-    %key2 = tt.broadcast %key : tensor<1x32xi32> -> tensor<64x32xi32>
-    %far = arith.subi %rows2, %key2 : tensor<64x32xi32>
-    %is_before = arith.cmpi sge, %far, %c0s : tensor<64x32xi32>
-    %is_near = arith.cmpi slt, %far, %c20s : tensor<64x32xi32>
-    %is_in = arith.andi %is_before, %is_near : tensor<64x32xi1>
-    %distance = arith.sitofp %far : tensor<64x32xi32> to tensor<64x32xf32>
-    %bias = arith.mulf %distance, %slope : tensor<64x32xf32>
-    %causal = arith.select %is_before, %scaled, %low : tensor<64x32xi1>, tensor<64x32xf32>
-    %window = arith.select %is_in, %scaled, %low : tensor<64x32xi1>, tensor<64x32xf32>
-    %biased = arith.subf %scaled, %bias : tensor<64x32xf32>
-    %seen = arith.addf %CHOSEN, %zeros : tensor<64x32xf32>
-    %row = \"tt.reduce\"(%seen) <{axis = 1 : i32}> ({
-    ^bb0(%x: f32, %y: f32):
-      %z = arith.maxnumf %x, %y : f32
-      tt.reduce.return %z : f32
-    }) : (tensor<64x32xf32>) -> tensor<64xf32>
-"
-        }
+        Kind::Plain => SCALED_AFTER,
+        Kind::Causal | Kind::Biased | Kind::Window => SCALED_BEFORE,
     };
     let chosen = match kind {
         Kind::Plain | Kind::Causal => "causal",
@@ -312,76 +389,9 @@ fn attention(kind: Kind, has_parameters: bool) -> String {
     };
     let exp = if kind == Kind::Biased { "exp" } else { "exp2" };
     let scores = scores.replace("CHOSEN", chosen);
-    format!(
-        "tt.func public @attention({parameters}, %o: !tt.ptr<f32> {{tt.divisibility = 16 : i32}}, %n: i32, %scale: f32) {{
-  %c0 = arith.constant 0 : i32
-  %c32 = arith.constant 32 : i32
-  %c64 = arith.constant 64 : i32
-  %one = arith.constant 1 : i64
-  %stride = arith.constant 64 : i64
-  %c63 = arith.constant 63 : i32
-  %n_64 = arith.addi %n, %c63 : i32
-  %n_rows = arith.maxsi %n, %c64 : i32
-{made}  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  %none = arith.constant dense<0.0> : tensor<64x32xf32>
-  %zeros = arith.constant dense<0.0> : tensor<64x32xf32>
-  %low = arith.constant dense<-1.0e+06> : tensor<64x32xf32>
-  %slope = arith.constant dense<6.250000e-02> : tensor<64x32xf32>
-  %c0s = arith.constant dense<0> : tensor<64x32xi32>
-  %c20s = arith.constant dense<20> : tensor<64x32xi32>
-  %least = arith.constant dense<0xFF800000> : tensor<64xf32>
-  %no = arith.constant dense<0.0> : tensor<64xf32>
-  %rows = tt.make_range {{end = 64 : i32, start = 0 : i32}} : tensor<64xi32>
-  %rows1 = tt.expand_dims %rows {{axis = 1 : i32}} : tensor<64xi32> -> tensor<64x1xi32>
-  %rows2 = tt.broadcast %rows1 : tensor<64x1xi32> -> tensor<64x32xi32>
-  %keys = tt.make_range {{end = 32 : i32, start = 0 : i32}} : tensor<32xi32>
-  %keys1 = tt.expand_dims %keys {{axis = 0 : i32}} : tensor<32xi32> -> tensor<1x32xi32>
-  %scales = tt.splat %scale : f32 -> tensor<64x32xf32>
-  %row_scales = tt.splat %scale : f32 -> tensor<64xf32>
-  %q = tt.descriptor_load %q_of[%c0, %c0] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
-  %end:4 = scf.for %i = %c0 to %n step %c32 iter_args(%acc = %zero, %m = %least, %l = %no, %at = %c0) -> (tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>, i32) : i32 {{
-    %k = tt.descriptor_load %k_of[%at, %c0] : !tt.tensordesc<tensor<32x64xf16>> -> tensor<32x64xf16>
-    %kt = tt.trans %k {{order = array<i32: 1, 0>}} : tensor<32x64xf16> -> tensor<64x32xf16>
-    %s = tt.dot %q, %kt, %none, inputPrecision = tf32 : tensor<64x64xf16> * tensor<64x32xf16> -> tensor<64x32xf32>
-{scores}    %next = arith.maxnumf %m, %row : tensor<64xf32>
-    %next1 = tt.expand_dims %next {{axis = 1 : i32}} : tensor<64xf32> -> tensor<64x1xf32>
-    %next2 = tt.broadcast %next1 : tensor<64x1xf32> -> tensor<64x32xf32>
-    %d = arith.subf %seen, %next2 : tensor<64x32xf32>
-    %p = math.{exp} %d : tensor<64x32xf32>
-    %up = arith.subf %m, %next : tensor<64xf32>
-    %alpha = math.{exp} %up : tensor<64xf32>
-    %sum = \"tt.reduce\"(%p) <{{axis = 1 : i32}}> ({{
-    ^bb0(%x: f32, %y: f32):
-      %z = arith.addf %x, %y : f32
-      tt.reduce.return %z : f32
-    }}) : (tensor<64x32xf32>) -> tensor<64xf32>
-    %alpha1 = tt.expand_dims %alpha {{axis = 1 : i32}} : tensor<64xf32> -> tensor<64x1xf32>
-    %alpha2 = tt.broadcast %alpha1 : tensor<64x1xf32> -> tensor<64x64xf32>
-    %scaled_acc = arith.mulf %acc, %alpha2 : tensor<64x64xf32>
-    %v = tt.descriptor_load %v_of[%at, %c0] : !tt.tensordesc<tensor<32x64xf16>> -> tensor<32x64xf16>
-    %h = arith.truncf %p : tensor<64x32xf32> to tensor<64x32xf16>
-    %acc2 = tt.dot %h, %v, %scaled_acc, inputPrecision = tf32 : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
-    %l1 = arith.mulf %l, %alpha : tensor<64xf32>
-    %l2 = arith.addf %l1, %sum : tensor<64xf32>
-    %at2 = arith.addi %at, %c32 : i32
-    scf.yield %acc2, %next, %l2, %at2 : tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>, i32
-  }}
-  %l1 = tt.expand_dims %end#2 {{axis = 1 : i32}} : tensor<64xf32> -> tensor<64x1xf32>
-  %l2 = tt.broadcast %l1 : tensor<64x1xf32> -> tensor<64x64xf32>
-  %out = arith.divf %end#0, %l2 : tensor<64x64xf32>
-  %w = arith.constant dense<64> : tensor<64x1xi32>
-  %row_at = arith.muli %rows1, %w : tensor<64x1xi32>
-  %row_at2 = tt.broadcast %row_at : tensor<64x1xi32> -> tensor<64x64xi32>
-  %columns = tt.expand_dims %rows {{axis = 0 : i32}} : tensor<64xi32> -> tensor<1x64xi32>
-  %columns2 = tt.broadcast %columns : tensor<1x64xi32> -> tensor<64x64xi32>
-  %to = arith.addi %row_at2, %columns2 : tensor<64x64xi32>
-  %base = tt.splat %o : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
-  %pointers = tt.addptr %base, %to : tensor<64x64x!tt.ptr<f32>>, tensor<64x64xi32>
-  tt.store %pointers, %out : tensor<64x64x!tt.ptr<f32>>
-  tt.return
-}}
-"
-    )
+    let text = ATTENTION.replace("PARAMETERS", parameters);
+    let text = text.replace("MADE", &made).replace("SCORES", &scores);
+    text.replace("EXP", exp)
 }
 
 /// Numbers that halves hold exactly.
