@@ -148,13 +148,14 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 !sum = tensor<128x128xf32, #mma>
 !scaled = tensor<128x128xf32, #row>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
-  // A tensor that a product takes from a buffer and that threads also need themselves is read from its slot to
-  // registers, after the wait, and before the buffer is filled from them.
+  // A tensor that a product takes from a buffer and that threads also need themselves is read from its slot by both, after
+  // the wait.
   // CHECK-LABEL: @also_in_registers
   // CHECK: scf.for
   // CHECK: ttg.async_wait
+  // CHECK-NOT: ttg.local_alloc
+  // CHECK: ttng.warp_group_dot
   // CHECK: %[[READ:.*]] = ttg.local_load
-  // CHECK: ttg.local_alloc %[[READ]]
   // CHECK: arith.extf %[[READ]]
   // CHECK: scf.yield
   tt.func @also_in_registers(%p: !p {tt.divisibility = dense<[16, 16]> : tensor<2xi32>, tt.contiguity = dense<[1, 128]> : tensor<2xi32>}, %q: !p {tt.divisibility = dense<[16, 16]> : tensor<2xi32>, tt.contiguity = dense<[1, 128]> : tensor<2xi32>}, %n: i32) -> (!sum, !scaled) {

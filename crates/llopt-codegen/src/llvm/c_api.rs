@@ -37,7 +37,7 @@ use inkwell::module::Module;
 use inkwell::targets::{InitializationConfig, Target, TargetMachine};
 use inkwell::values::{AsValueRef, BasicValueEnum, InstructionOpcode, InstructionValue};
 
-use crate::targets::hooks::{Ordering, Update};
+use crate::targets::hooks::{FenceOrdering, Ordering, Update};
 
 static INITIALIZE: Once = Once::new();
 
@@ -174,15 +174,6 @@ pub fn fence(context: &Context, builder: &Builder<'_>, ordering: FenceOrdering, 
         let id = sync_scope(context, scope);
         LLVMBuildFenceSyncScope(builder.as_mut_ptr(), ordering, id, c"".as_ptr());
     }
-}
-
-/// Which accesses a fence orders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FenceOrdering {
-    /// Later ones are not moved before it.
-    Acquire,
-    /// Earlier ones are not moved after it.
-    Release,
 }
 
 fn llvm_ordering(ordering: Ordering) -> LLVMAtomicOrdering {

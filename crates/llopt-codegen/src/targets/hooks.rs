@@ -22,7 +22,6 @@ pub use partition::PartitionHooks;
 pub use warp_copies::{CopySource, WarpCopies, WarpCopy};
 pub use warp_group::{Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, WarpGroupHooks};
 
-use crate::llvm::c_api::FenceOrdering;
 use crate::llvm::emitter::{Emitter, V};
 
 /// The words of one access: `count` contiguous integers of `bits` bits.
@@ -127,6 +126,15 @@ pub enum Ordering {
     Release,
     /// Both.
     AcquireRelease,
+}
+
+/// Which accesses a fence orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FenceOrdering {
+    /// Later ones are not moved before it.
+    Acquire,
+    /// Earlier ones are not moved after it.
+    Release,
 }
 
 /// The scope of an atomic's ordering.

@@ -21,8 +21,8 @@ use llopt_mlir::ir::{OperationExt, ValueExt};
 use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::{Emitter, V};
+use crate::targets::hooks::Hooks;
 use crate::values::registers::Registers;
-use crate::walk::function::FunctionLowering;
 
 /// Conditions that fit into a word.
 const EACH: usize = u32::BITS as usize;
@@ -54,50 +54,51 @@ impl<'ctx> PackedMasks<'ctx> {
         let own = e.and(bit.word, e.int_like(bit.word, 1 << bit.place));
         e.icmp(IntPredicate::NE, own, e.int_like(bit.word, 0))
     }
-}
 
-/// Packs the conditions of an access that has just been emitted if there are more than predicate registers and a store of
-/// the same block has them, too. `first` are the registers with the condition of each access.
-pub(crate) fn pack<'ctx>(
-    lowering: &FunctionLowering<'_, 'ctx>,
-    access: OperationRef<'_, '_>,
-    mask: Value<'_, '_>,
-    masks: &Registers<'ctx>,
-    first: impl Iterator<Item = usize>,
-) {
-    let (e, hooks) = (lowering.e, lowering.hooks());
-    let Some(registers) = hooks.target().predicate_registers() else {
-        return;
-    };
-    let is_later_store = |user: OperationRef<'_, '_>| {
-        StoreOp::of(user).is_some()
-            && user.parent_block() == access.parent_block()
-            && access.is_before(user)
-    };
-    if !mask.users().any(is_later_store) {
-        return;
-    }
-    let mut conditions: Vec<V<'ctx>> = Vec::new();
-    for register in first {
-        let condition = masks[register];
-        if e.constant_int(condition).is_none() && !conditions.contains(&condition) {
-            conditions.push(condition);
+    /// Packs the conditions of an access that has just been emitted if there are more than predicate registers and a store of
+    /// the same block has them, too. `first` are the registers with the condition of each access.
+    pub(crate) fn pack(
+        &self,
+        e: &Emitter<'ctx>,
+        hooks: &dyn Hooks,
+        access: OperationRef<'_, '_>,
+        mask: Value<'_, '_>,
+        masks: &Registers<'ctx>,
+        first: impl Iterator<Item = usize>,
+    ) {
+        let Some(registers) = hooks.target().predicate_registers() else {
+            return;
+        };
+        let is_later_store = |user: OperationRef<'_, '_>| {
+            StoreOp::of(user).is_some()
+                && user.parent_block() == access.parent_block()
+                && access.is_before(user)
+        };
+        if !mask.users().any(is_later_store) {
+            return;
         }
-    }
-    if conditions.len() <= registers as usize {
-        return;
-    }
-    let mut bits = lowering.packed_masks.bits.borrow_mut();
-    for together in conditions.chunks(EACH) {
-        let mut word = e.i32(0);
-        for (place, condition) in together.iter().enumerate() {
-            let bit = e.int_like(word, 1 << place);
-            word = e.or(word, e.select(*condition, bit, e.i32(0)));
+        let mut conditions: Vec<V<'ctx>> = Vec::new();
+        for register in first {
+            let condition = masks[register];
+            if e.constant_int(condition).is_none() && !conditions.contains(&condition) {
+                conditions.push(condition);
+            }
         }
-        let word = hooks.copy_of(e, word);
-        for (place, condition) in together.iter().enumerate() {
-            let place = place as u32;
-            bits.insert(*condition, Bit { word, place });
+        if conditions.len() <= registers as usize {
+            return;
+        }
+        let mut bits = self.bits.borrow_mut();
+        for together in conditions.chunks(EACH) {
+            let mut word = e.i32(0);
+            for (place, condition) in together.iter().enumerate() {
+                let bit = e.int_like(word, 1 << place);
+                word = e.or(word, e.select(*condition, bit, e.i32(0)));
+            }
+            let word = hooks.copy_of(e, word);
+            for (place, condition) in together.iter().enumerate() {
+                let place = place as u32;
+                bits.insert(*condition, Bit { word, place });
+            }
         }
     }
 }

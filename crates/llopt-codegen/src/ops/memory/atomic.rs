@@ -14,11 +14,10 @@ use llopt_plan::global_access::Groups;
 use llopt_plan::tensor::ValueType;
 use melior::ir::{OperationRef, Value};
 
-use crate::llvm::c_api::FenceOrdering;
 use crate::llvm::emitter::{Emitter, V};
 use crate::ops::memory::cluster;
 use crate::ops::memory::global::{self, groups};
-use crate::targets::hooks::{Atomic, BufferPlace, Hooks, Ordering, Scope, Update};
+use crate::targets::hooks::{Atomic, BufferPlace, FenceOrdering, Hooks, Ordering, Scope, Update};
 use crate::values::element::LlvmType;
 use crate::values::registers::Registers;
 use crate::values::storage;
@@ -48,43 +47,138 @@ fn ordering_of(semantic: MemSemantic) -> Ordering {
     }
 }
 
-/// Emits the `count` atomics of a thread. A single one is ordered itself. Several are relaxed, between fences for all of
-/// them: the elements of a tensor are not ordered among themselves, a release before the first and an acquire after the
-/// last order everything else (PTX ISA, "Memory Consistency Model", release and acquire patterns; LLVM AMDGPU usage,
-/// "Memory Model"), and a fence waits for all accesses of the thread, which takes longer than an atomic.
-fn ordered<R>(
-    lowering: &FunctionLowering<'_, '_>,
-    semantic: MemSemantic,
-    scope: MemSyncScope,
-    count: usize,
-    emit: impl FnOnce(Ordering) -> R,
-) -> R {
-    let ordering = ordering_of(semantic);
-    if count < 2 {
-        return emit(ordering);
-    }
-    let (acquires, releases) = match ordering {
-        Ordering::Relaxed => (false, false),
-        Ordering::Acquire => (true, false),
-        Ordering::Release => (false, true),
-        Ordering::AcquireRelease => (true, true),
-    };
-    let (e, hooks) = (lowering.e, lowering.hooks());
-    if releases {
-        hooks.order_memory(e, FenceOrdering::Release, scope_of(scope));
-    }
-    let emitted = emit(Ordering::Relaxed);
-    if acquires {
-        hooks.order_memory(e, FenceOrdering::Acquire, scope_of(scope));
-    }
-    emitted
-}
-
 fn scope_of(scope: MemSyncScope) -> Scope {
     match scope {
         MemSyncScope::Cta => Scope::Block,
         MemSyncScope::Gpu => Scope::Device,
         MemSyncScope::System => Scope::System,
+    }
+}
+
+/// What the atomics of an op have in common.
+struct Atomics<'ctx> {
+    element: Element,
+    /// Whether the thread acts.
+    acts: Option<V<'ctx>>,
+    semantic: MemSemantic,
+    scope: MemSyncScope,
+}
+
+impl<'ctx> Atomics<'ctx> {
+    fn of(
+        element: Element,
+        acts: Option<V<'ctx>>,
+        (semantic, scope): (MemSemantic, MemSyncScope),
+    ) -> Self {
+        Self {
+            element,
+            acts,
+            semantic,
+            scope,
+        }
+    }
+
+    /// Emits the `count` atomics of a thread. A single one is ordered itself. Several are relaxed, between fences for all of
+    /// them: the elements of a tensor are not ordered among themselves, a release before the first and an acquire after
+    /// the last order everything else (PTX ISA, "Memory Consistency Model", release and acquire patterns; LLVM AMDGPU
+    /// usage, "Memory Model"), and a fence waits for all accesses of the thread, which takes longer than an atomic.
+    fn in_order(
+        &self,
+        lowering: &FunctionLowering<'_, 'ctx>,
+        count: usize,
+        emit: impl FnOnce(Ordering),
+    ) {
+        let ordering = ordering_of(self.semantic);
+        if count < 2 {
+            return emit(ordering);
+        }
+        let (acquires, releases) = match ordering {
+            Ordering::Relaxed => (false, false),
+            Ordering::Acquire => (true, false),
+            Ordering::Release => (false, true),
+            Ordering::AcquireRelease => (true, true),
+        };
+        let (e, hooks, scope) = (lowering.e, lowering.hooks(), scope_of(self.scope));
+        if releases {
+            hooks.order_memory(e, FenceOrdering::Release, scope);
+        }
+        emit(Ordering::Relaxed);
+        if acquires {
+            hooks.order_memory(e, FenceOrdering::Acquire, scope);
+        }
+    }
+
+    /// One of them.
+    fn one(&self, pointer: V<'ctx>, mask: Option<V<'ctx>>, ordering: Ordering) -> Atomic<'ctx> {
+        Atomic {
+            element: self.element,
+            pointer,
+            mask,
+            ordering,
+            scope: scope_of(self.scope),
+        }
+    }
+
+    /// Emits one for each distinct register; the old values.
+    fn each(
+        &self,
+        lowering: &FunctionLowering<'_, 'ctx>,
+        of: &ValueType,
+        pointer: impl Fn(usize) -> V<'ctx>,
+        emit: impl Fn(usize, Atomic<'ctx>) -> V<'ctx>,
+    ) -> Vec<Option<V<'ctx>>> {
+        let mut old = vec![None; of.registers()];
+        let registers: Vec<usize> = of.distinct_registers().collect();
+        self.in_order(lowering, registers.len(), |ordering| {
+            for register in registers {
+                let atomic = self.one(pointer(register), self.acts, ordering);
+                old[register] = Some(emit(register, atomic));
+            }
+        });
+        old
+    }
+}
+
+/// Updates of groups of registers.
+struct Updates<'ctx> {
+    groups: Groups,
+    /// Whether the elements of each group have one mask.
+    has_one_mask: bool,
+    values: Registers<'ctx>,
+    masks: Option<Registers<'ctx>>,
+}
+
+impl<'ctx> Updates<'ctx> {
+    /// Emits one for each group, at the address of its first register; the old values of so many registers.
+    fn emit(
+        &self,
+        lowering: &FunctionLowering<'_, 'ctx>,
+        all: &Atomics<'ctx>,
+        registers: usize,
+        pointer: impl Fn(usize) -> V<'ctx>,
+        emit: impl Fn(usize, Atomic<'ctx>, &[V<'ctx>]) -> Vec<V<'ctx>>,
+    ) -> Vec<Option<V<'ctx>>> {
+        let (e, groups) = (lowering.e, &self.groups.groups);
+        let mut old = vec![None; registers];
+        all.in_order(lowering, groups.len(), |ordering| {
+            for group in groups {
+                let new = group
+                    .iter()
+                    .map(|register| self.values[*register])
+                    .collect();
+                let (mask, new) =
+                    atomic_mask(e, self.masks.as_ref(), self.has_one_mask, group, new);
+                let was = emit(
+                    group[0],
+                    all.one(pointer(group[0]), both(e, all.acts, mask), ordering),
+                    &new,
+                );
+                for (register, value) in group.iter().zip(was) {
+                    old[*register] = Some(value);
+                }
+            }
+        });
+        old
     }
 }
 
@@ -113,29 +207,21 @@ pub(crate) fn update<'ctx>(
     };
     let (groups, has_one_mask) = atomic_groups(lowering.hooks(), kind, element, op.mask(), limit);
     let masks = masks.map(|masks| fewest_masks(lowering.program, &of, op.mask(), masks));
-    let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-    ordered(
+    let all = Atomics::of(element, acts, (op.sem(), op.scope()));
+    let groups = Updates {
+        groups,
+        has_one_mask,
+        values,
+        masks,
+    };
+    let old = groups.emit(
         lowering,
-        op.sem(),
-        op.scope(),
-        groups.groups.len(),
-        |ordering| {
-            for group in &groups.groups {
-                let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
-                let (mask, new) = atomic_mask(lowering.e, masks.as_ref(), has_one_mask, group, new);
-                let atomic = Atomic {
-                    element,
-                    pointer: pointers[group[0]],
-                    mask: both(lowering.e, acts, mask),
-                    ordering,
-                    scope: scope_of(op.scope()),
-                };
-                let hooks = lowering.hooks();
-                let was = hooks.atomic_update(lowering.e, update, &atomic, &new);
-                for (register, value) in group.iter().zip(was) {
-                    old[*register] = Some(value);
-                }
-            }
+        &all,
+        of.registers(),
+        |register| pointers[register],
+        |_, atomic, new| {
+            let hooks = lowering.hooks();
+            hooks.atomic_update(lowering.e, update, &atomic, new)
         },
     );
     finish_atomic(lowering, operation, &of, old, acts)
@@ -209,32 +295,24 @@ pub(crate) fn buffer_update<'ctx>(
         )
     };
     let (groups, has_one_mask) = atomic_groups(lowering.hooks(), kind, element, op.mask(), limit);
-    let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-    ordered(
+    let all = Atomics::of(element, acts, (op.sem(), op.scope()));
+    let groups = Updates {
+        groups,
+        has_one_mask,
+        values,
+        masks,
+    };
+    let old = groups.emit(
         lowering,
-        op.sem(),
-        op.scope(),
-        groups.groups.len(),
-        |ordering| {
-            for group in &groups.groups {
-                let new: Vec<V<'ctx>> = group.iter().map(|register| values[*register]).collect();
-                let (mask, new) = atomic_mask(lowering.e, masks.as_ref(), has_one_mask, group, new);
-                let atomic = Atomic {
-                    element,
-                    pointer: base,
-                    mask: both(lowering.e, acts, mask),
-                    ordering,
-                    scope: scope_of(op.scope()),
-                };
-                let place = BufferPlace {
-                    descriptor,
-                    offset: global::byte_offset(lowering.e, element, offsets[group[0]]),
-                };
-                let was = buffers.atomic_update(lowering.e, update, place, &atomic, &new);
-                for (register, value) in group.iter().zip(was) {
-                    old[*register] = Some(value);
-                }
-            }
+        &all,
+        of.registers(),
+        |_| base,
+        |register, atomic, new| {
+            let place = BufferPlace {
+                descriptor,
+                offset: global::byte_offset(lowering.e, element, offsets[register]),
+            };
+            buffers.atomic_update(lowering.e, update, place, &atomic, new)
         },
     );
     finish_atomic(lowering, operation, &of, old, acts)
@@ -256,34 +334,18 @@ pub(crate) fn buffer_compare_and_swap<'ctx>(
     let expected = lowering.registers(op.cmp());
     let new = lowering.registers(op.val());
     let acts = global::acting_thread(lowering, &of);
-    let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-    let registers: Vec<usize> = of.distinct_registers().collect();
-    ordered(
+    let all = Atomics::of(element, acts, (op.sem(), op.scope()));
+    let old = all.each(
         lowering,
-        op.sem(),
-        op.scope(),
-        registers.len(),
-        |ordering| {
-            for register in registers {
-                let atomic = Atomic {
-                    element,
-                    pointer: base,
-                    mask: acts,
-                    ordering,
-                    scope: scope_of(op.scope()),
-                };
-                let place = BufferPlace {
-                    descriptor,
-                    offset: global::byte_offset(lowering.e, element, offsets[register]),
-                };
-                old[register] = Some(buffers.compare_and_swap(
-                    lowering.e,
-                    place,
-                    &atomic,
-                    expected[register],
-                    new[register],
-                ));
-            }
+        &of,
+        |_| base,
+        |register, atomic| {
+            let place = BufferPlace {
+                descriptor,
+                offset: global::byte_offset(lowering.e, element, offsets[register]),
+            };
+            let (expected, new) = (expected[register], new[register]);
+            buffers.compare_and_swap(lowering.e, place, &atomic, expected, new)
         },
     );
     finish_atomic(lowering, operation, &of, old, acts)
@@ -302,26 +364,15 @@ pub(crate) fn compare_and_swap<'ctx>(
     let expected = lowering.registers(op.cmp());
     let new = lowering.registers(op.val());
     let acts = global::acting_thread(lowering, &of);
-    let mut old: Vec<Option<V<'ctx>>> = vec![None; of.registers()];
-    let registers: Vec<usize> = of.distinct_registers().collect();
-    ordered(
+    let all = Atomics::of(element, acts, (op.sem(), op.scope()));
+    let old = all.each(
         lowering,
-        op.sem(),
-        op.scope(),
-        registers.len(),
-        |ordering| {
-            for register in registers {
-                let atomic = Atomic {
-                    element,
-                    pointer: pointers[register],
-                    mask: acts,
-                    ordering,
-                    scope: scope_of(op.scope()),
-                };
-                let (expected, new) = (expected[register], new[register]);
-                let hooks = lowering.hooks();
-                old[register] = Some(hooks.compare_and_swap(lowering.e, &atomic, expected, new));
-            }
+        &of,
+        |register| pointers[register],
+        |register, atomic| {
+            let (expected, new) = (expected[register], new[register]);
+            let hooks = lowering.hooks();
+            hooks.compare_and_swap(lowering.e, &atomic, expected, new)
         },
     );
     finish_atomic(lowering, operation, &of, old, acts)

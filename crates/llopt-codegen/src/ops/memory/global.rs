@@ -23,7 +23,6 @@ use crate::values::storage;
 use crate::walk::aside;
 use crate::walk::decision::Choice;
 use crate::walk::function::{FunctionLowering, Lowered, Program};
-use crate::walk::packed_masks;
 
 /// A cache modifier as the hooks know it.
 pub(crate) fn cache(modifier: CacheModifier) -> Cache {
@@ -98,7 +97,10 @@ pub(crate) fn load(lowering: &mut FunctionLowering<'_, '_>, op: tt::LoadOp<'_, '
     let values = load_groups(lowering, &of, &groups, &load);
     if let (Some(mask), Some(masks)) = (op.mask(), &load.masks) {
         let first = groups.groups.iter().map(|group| group[0]);
-        packed_masks::pack(lowering, operation, mask, masks, first);
+        let (e, hooks) = (lowering.e, lowering.hooks());
+        lowering
+            .packed_masks
+            .pack(e, hooks, operation, mask, masks, first);
     }
     lowering.bind_result(operation, values);
     Ok(())

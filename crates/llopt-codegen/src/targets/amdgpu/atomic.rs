@@ -4,10 +4,10 @@ use inkwell::values::InstructionOpcode;
 use llopt_plan::element::Element;
 use llopt_target::{Feature, Target};
 
-use crate::llvm::c_api::{FenceOrdering, fence};
+use crate::llvm::c_api::fence;
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::amdgpu::memory::masked_offset;
-use crate::targets::hooks::{Atomic, BufferPlace, Ordering, Scope, Update};
+use crate::targets::hooks::{Atomic, BufferPlace, FenceOrdering, Ordering, Scope, Update};
 use crate::values::element::LlvmType;
 
 /// Whether a single 16-bit float is added by an instruction for the pair around it; otherwise LLVM emits a loop.

@@ -16,12 +16,12 @@ use inkwell::values::InstructionValue;
 use llopt_plan::element::Element;
 use llopt_target::{Feature, Target};
 
-use crate::llvm::c_api::{FenceOrdering, fence};
+use crate::llvm::c_api::fence;
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::targets::hooks::{
-    Access, AccessCounts, AssemblyRules, Atomic, BufferAccess, BufferHooks, BufferPlace, Hooks,
-    Launch, Math, MatrixAccess, MatrixHooks, Rounding, Scheduling, Scope, SmallFloat, SourcePlace,
-    Update, WarpCopies, WarpCopy,
+    Access, AccessCounts, AssemblyRules, Atomic, BufferAccess, BufferHooks, BufferPlace,
+    FenceOrdering, Hooks, Launch, Math, MatrixAccess, MatrixHooks, Rounding, Scheduling, Scope,
+    SmallFloat, SourcePlace, Update, WarpCopies, WarpCopy,
 };
 
 /// The hooks of AMD's architectures.

@@ -7,8 +7,9 @@
 use inkwell::types::BasicTypeEnum;
 use llopt_target::{Feature, Target};
 
-use crate::llvm::c_api::{FenceOrdering, fence};
+use crate::llvm::c_api::fence;
 use crate::llvm::emitter::{Emitter, V};
+use crate::targets::hooks::FenceOrdering;
 use crate::targets::hooks::MatrixAccess;
 
 /// Waits for all threads of the block and their accesses to LDS: its fences order no other memory

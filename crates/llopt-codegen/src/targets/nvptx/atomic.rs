@@ -5,9 +5,9 @@
 use llopt_plan::element::Element;
 use llopt_target::{Feature, Target};
 
-use crate::llvm::c_api::{FenceOrdering, fence};
+use crate::llvm::c_api::fence;
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
-use crate::targets::hooks::{Atomic, Ordering, Scope, Update};
+use crate::targets::hooks::{Atomic, FenceOrdering, Ordering, Scope, Update};
 use crate::values::element::LlvmType;
 
 fn ordering(of: Ordering) -> &'static str {

@@ -19,11 +19,10 @@ use llopt_plan::element::{Element, Float8};
 use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::{Feature, Target};
 
-use crate::llvm::c_api::FenceOrdering;
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::targets::hooks::{
-    Access, AssemblyRules, AsyncCopy, Atomic, BulkHooks, GridDependency, Hooks, Launch, Math,
-    MatrixAccess, MatrixHooks, PartitionHooks, Rounding, Scope, SourcePlace, Update,
+    Access, AssemblyRules, AsyncCopy, Atomic, BulkHooks, FenceOrdering, GridDependency, Hooks,
+    Launch, Math, MatrixAccess, MatrixHooks, PartitionHooks, Rounding, Scope, SourcePlace, Update,
     WarpGroupHooks,
 };
 use crate::values::words::packed;
