@@ -38,7 +38,7 @@
 //!
 //! A loop whose loads became tensor copies has another version beside it, for sizes at which they are not equal
 //! ([`crate::tensor_copies`]). The choice depends on the program. Here a block chooses once for all of its programs
-//! ([`crate::choice`]): its loop with copies, or its loop without.
+//! (`crate::choice`): its loop with copies, or its loop without.
 //!
 //! # When it is done
 //!

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! A producer of copies can be ahead of the consumers by programs only if the loops are directly in one another
-//! ([`crate::pipelining`]), and conditions of all programs are computed at a time ([`crate::choice`]), so the choice is made
+//! ([`crate::pipelining`]), and conditions of all programs are computed at a time (`crate::choice`), so the choice is made
 //! before. Loops that the compiler puts around a program ([`crate::persistent`]) are made so from the beginning.
 //!
 //! # When it is correct

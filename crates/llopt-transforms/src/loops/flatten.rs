@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The same operations run in the same order. An inner loop without iterations takes one here, in which the body is
-//! skipped; where it is known that each has one ([`super::induction::runs`]), there is no
+//! skipped; where it is known that each has one (`super::induction::runs`), there is no
 //! condition around the body. `all` is the product of the counts where the inner one is the same in all iterations.
 //! Otherwise a separate loop adds them up, so the inner bounds have to follow from `i` alone.
 //!
