@@ -34,6 +34,7 @@ pub mod pipelining;
 pub mod products;
 mod program;
 pub mod reorder;
+pub mod request;
 pub mod scaled_dot;
 pub mod split_k;
 pub mod staged_conversions;

@@ -114,9 +114,7 @@ use crate::loops::unroll::STAGES;
 use crate::loops::view::For;
 use crate::products::multiplies;
 pub use account::{LoopAccount, Pipelined, PlacedUnit, Producer};
-pub use ping_pong::{
-    DIALECTS as TURN_DIALECTS, Request as TurnRequest, TAKE_TURNS, Turns, TurnsAccount, take_turns,
-};
+pub use ping_pong::{DIALECTS as TURN_DIALECTS, TAKE_TURNS, Turns, TurnsAccount, take_turns};
 pub use warps::choose as choose_warps;
 
 pub(crate) use account::place;

@@ -60,6 +60,7 @@ use crate::loops::induction::{is_multiple, most_iterations};
 use crate::loops::unroll::{RARE, STAGES};
 use crate::loops::view::{For, innermost};
 use crate::pipelining::place;
+use crate::request::Request;
 pub use price::{Cycles, Setting};
 use proof::Proof;
 
@@ -122,15 +123,6 @@ fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint>
     };
     widen(module, request, setting);
     Ok(())
-}
-
-/// Where iterations become wide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// Where the model predicts a gain.
-    WhereFaster,
-    /// Wherever it is possible.
-    Everywhere,
 }
 
 /// What became of a loop.

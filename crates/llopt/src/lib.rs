@@ -43,6 +43,7 @@ pub mod pipeline;
 mod product_tile;
 mod prove;
 mod reference;
+mod rewriting;
 mod session;
 mod setting;
 mod shared_loops;
@@ -72,19 +73,20 @@ pub use metadata::{ArgumentDescriptor, Metadata, Resources, TargetMetadata, Tens
 pub use options::Options;
 pub use parameter::{Format, Parameter, Pointee, parameters};
 pub use persistent_program::{NoSuchPersistence, Persistent, PersistentProgram};
-pub use ping_pong::{NoSuchPingPong, PingPong, TakenTurns};
+pub use ping_pong::TakenTurns;
 pub use product_tile::{Memory, ProductTile};
 pub use prove::{
     Obligation, OrderRemoval, Proof, Subject, Verdict, prove, prove_order, prove_removals,
 };
 pub use reference::{ReferenceError, run_reference};
+pub use rewriting::{NoSuchRewriting, Rewriting};
 pub use session::{language_server_main, optimizer_main, with_context};
 pub use setting::{SETTINGS, Setting, SettingError};
 pub use source::Source;
 pub use split_proposal::{LaunchForm, SplitProposal, propose_split};
 pub use tensor_copies::{CopiedLoop, NoSuchCopies, TensorCopies};
 pub use timing::Timings;
-pub use wide_loops::{NoSuchWideIterations, WideIterations, WideLoop};
+pub use wide_loops::WideLoop;
 
 /// The examples of the guide compile and run.
 #[cfg(doctest)]

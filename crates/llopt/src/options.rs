@@ -6,8 +6,7 @@ use llopt_codegen::options::CodegenOptions;
 use llopt_target::Target;
 
 use crate::{
-    ArtifactKind, Budget, ConversionRequest, GatherRequest, Persistent, PingPong, TensorCopies,
-    WideIterations,
+    ArtifactKind, Budget, ConversionRequest, GatherRequest, Persistent, Rewriting, TensorCopies,
 };
 
 /// The options of a compilation. All except the target have the defaults of Triton's own compiler.
@@ -87,10 +86,10 @@ pub struct Options {
     /// has such launches; the [metadata](crate::Metadata::launch_pdl) say whether it does.
     pub dependent_launch: bool,
     /// Whether the halves of a block take turns in loops of products, in kernels without layouts (AMD).
-    pub block_pingpong: PingPong,
+    pub block_pingpong: Rewriting,
     /// Whether loops that reduce over tiles take tiles of twice the size, where that is proved to be the same over the
     /// real numbers, in kernels without layouts.
-    pub wide_iterations: WideIterations,
+    pub wide_iterations: Rewriting,
     /// The plan for gathers, instead of the cheapest one; a gather for which it is not possible is an error.
     pub gather_plan: Option<GatherRequest>,
     /// Whether layouts are checked after each pass that changes some; by default only if llopt itself was built with
@@ -163,8 +162,8 @@ impl Options {
             tensor_copies: TensorCopies::Off,
             persistent: Persistent::Off,
             dependent_launch: false,
-            block_pingpong: PingPong::Auto,
-            wide_iterations: WideIterations::Auto,
+            block_pingpong: Rewriting::Auto,
+            wide_iterations: Rewriting::Auto,
             verify_layouts: cfg!(debug_assertions),
             budget: Budget::default(),
             keep_decisions: false,

@@ -1,65 +1,9 @@
-//! Whether the halves of a block take turns in loops of products, where the target has priorities of waves.
+//! Loops of products in which the halves of a block take turns.
 
 use std::fmt;
-use std::str::FromStr;
 
-use llopt_transforms::pipelining::{TurnRequest, Turns};
+use llopt_transforms::pipelining::Turns;
 use serde::{Deserialize, Serialize};
-
-/// Whether the halves of a block take turns, of which one multiplies while the other accesses memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PingPong {
-    /// They never do.
-    Off,
-    /// They do where the model predicts a gain.
-    #[default]
-    Auto,
-    /// They do wherever it is possible.
-    On,
-}
-
-impl PingPong {
-    /// The texts that [`FromStr`] accepts, for a message.
-    pub const EXPECTED: &'static str = "off, auto or on";
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Auto => "auto",
-            Self::On => "on",
-        }
-    }
-
-    /// What the pass is asked for.
-    pub(crate) fn request(self) -> Option<TurnRequest> {
-        match self {
-            Self::Off => None,
-            Self::Auto => Some(TurnRequest::WhereFaster),
-            Self::On => Some(TurnRequest::Everywhere),
-        }
-    }
-}
-
-impl fmt::Display for PingPong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A text that is no [`PingPong`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("block_pingpong is {}", PingPong::EXPECTED)]
-pub struct NoSuchPingPong;
-
-impl FromStr for PingPong {
-    type Err = NoSuchPingPong;
-
-    fn from_str(text: &str) -> Result<Self, NoSuchPingPong> {
-        let mut all = [Self::Off, Self::Auto, Self::On].into_iter();
-        all.find(|one| one.name() == text).ok_or(NoSuchPingPong)
-    }
-}
 
 /// A loop whose halves take turns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -31,7 +31,7 @@ use llopt_transforms::{
 use melior::Context;
 use melior::ir::Module;
 
-use crate::{Error, Options, Persistent, PingPong, TensorCopies, Timings, module};
+use crate::{Error, Options, Persistent, Rewriting, TensorCopies, Timings, module};
 
 /// A part of the pipeline that is entered or left as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,7 +170,7 @@ impl Condition {
             Self::TensorCopies => options.tensor_copies != TensorCopies::Off,
             Self::Persistent => options.persistent != Persistent::Off,
             Self::DependentLaunch => options.dependent_launch,
-            Self::PingPong => options.block_pingpong != PingPong::Off,
+            Self::PingPong => options.block_pingpong != Rewriting::Off,
         }
     }
 

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use llopt_target::Target;
 use llopt_transforms::{split_k, tile_parts};
 
-use crate::{Options, Persistent, PingPong, TensorCopies, VERSION, WideIterations};
+use crate::{Options, Persistent, Rewriting, TensorCopies, VERSION};
 
 /// An option that has a name.
 pub struct Setting {
@@ -59,7 +59,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "block_pingpong",
         help: "whether halves of a block take turns in loops of products (AMD): never, where the model predicts a gain, or \
                wherever possible; auto by default",
-        expected: PingPong::EXPECTED,
+        expected: Rewriting::EXPECTED,
         set: |options, text| parse(text, &mut options.block_pingpong),
         get: |options| options.block_pingpong.to_string(),
     },
@@ -336,7 +336,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "wide_iterations",
         help: "whether loops that reduce over tiles take tiles of twice the size where that is proved to be the same: never, \
                where the model predicts a gain, or wherever possible; auto by default",
-        expected: WideIterations::EXPECTED,
+        expected: Rewriting::EXPECTED,
         set: |options, text| parse(text, &mut options.wide_iterations),
         get: |options| options.wide_iterations.to_string(),
     },

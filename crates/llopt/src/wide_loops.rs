@@ -1,9 +1,8 @@
-//! Whether loops that reduce over tiles take tiles of twice the size, and what became of them.
+//! Loops that reduce over tiles, and whether they took tiles of twice the size.
 
 use std::fmt;
-use std::str::FromStr;
 
-use llopt_transforms::wide_iterations::{Request, WideAccount};
+use llopt_transforms::wide_iterations::WideAccount;
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
@@ -11,62 +10,6 @@ use crate::kept_accounts;
 
 /// The attribute of the module that contains the accounts.
 const ATTRIBUTE: &str = "llopt.wide_loops";
-
-/// Whether two iterations of a loop become one, where that is proved to be the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WideIterations {
-    /// They never do.
-    Off,
-    /// They do where the model predicts a gain.
-    #[default]
-    Auto,
-    /// They do wherever it is possible.
-    On,
-}
-
-impl WideIterations {
-    /// The texts that [`FromStr`] accepts, for a message.
-    pub const EXPECTED: &'static str = "off, auto or on";
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Auto => "auto",
-            Self::On => "on",
-        }
-    }
-
-    /// What the pass is asked for.
-    pub(crate) fn request(self) -> Option<Request> {
-        match self {
-            Self::Off => None,
-            Self::Auto => Some(Request::WhereFaster),
-            Self::On => Some(Request::Everywhere),
-        }
-    }
-}
-
-impl fmt::Display for WideIterations {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A text that is no [`WideIterations`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("wide_iterations is {}", WideIterations::EXPECTED)]
-pub struct NoSuchWideIterations;
-
-impl FromStr for WideIterations {
-    type Err = NoSuchWideIterations;
-
-    fn from_str(text: &str) -> Result<Self, NoSuchWideIterations> {
-        let mut all = [Self::Off, Self::Auto, Self::On].into_iter();
-        all.find(|one| one.name() == text)
-            .ok_or(NoSuchWideIterations)
-    }
-}
 
 /// What became of a loop whose iterations could be wide.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,9 +1,7 @@
 //! Options that request kinds of plans and of accesses, for all commands that generate code.
 
 use clap::Args;
-use llopt::{
-    ConversionRequest, GatherRequest, Options, Persistent, PingPong, TensorCopies, WideIterations,
-};
+use llopt::{ConversionRequest, GatherRequest, Options, Persistent, Rewriting, TensorCopies};
 
 /// The requested kinds of plans and of accesses.
 #[derive(Args, Clone, Copy, Debug)]
@@ -49,12 +47,12 @@ pub struct Plans {
     /// Whether the halves of a block take turns in loops of products, one multiplying while the other accesses memory
     /// (AMD): off, auto (where the model predicts a gain) or on (wherever possible)
     #[arg(long, value_name = "WHETHER", default_value = "auto")]
-    block_pingpong: PingPong,
+    block_pingpong: Rewriting,
 
     /// Whether loops that reduce over tiles take tiles of twice the size, where that is proved to be the same over the
     /// real numbers, in kernels without layouts: off, auto (where the model predicts a gain) or on (wherever possible)
     #[arg(long, value_name = "WHETHER", default_value = "auto")]
-    wide_iterations: WideIterations,
+    wide_iterations: Rewriting,
 }
 
 impl Plans {

@@ -70,6 +70,7 @@ use crate::loops::builder::{Arithmetic, IN_CONTEXT};
 use crate::loops::unroll::FACTOR;
 use crate::loops::view::For;
 use crate::products::is_product;
+use crate::request::Request;
 
 /// By how many per cent the interval must become shorter: the model has no queues, and in step LLVM's scheduler overlaps
 /// more than the model says.
@@ -114,15 +115,6 @@ fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint>
     };
     take_turns(module, request, &*plans_of(module, run)?);
     Ok(())
-}
-
-/// Where the halves of blocks are to take turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// Where the model predicts a gain.
-    WhereFaster,
-    /// Wherever it is possible.
-    Everywhere,
 }
 
 /// A loop whose halves take turns.

@@ -3,7 +3,7 @@
 
 use llopt::sim::{Argument, Change, Launch, Machine, Removal};
 use llopt::{
-    ArtifactKind, Compiler, Engines, Options, PingPong, Source, TakenTurns, Target, explain,
+    ArtifactKind, Compiler, Engines, Options, Rewriting, Source, TakenTurns, Target, explain,
     run_everywhere,
 };
 
@@ -72,7 +72,7 @@ fn arguments(iterations: usize) -> Vec<Argument> {
     ]
 }
 
-fn options(target: &str, warps: u32, stages: u32, turns: PingPong) -> Options {
+fn options(target: &str, warps: u32, stages: u32, turns: Rewriting) -> Options {
     let mut options = Options::new(Target::parse(target).unwrap());
     options.num_warps = Some(warps);
     options.num_stages = stages;
@@ -103,7 +103,7 @@ fn halves_in_turns_compute_what_the_program_says() {
         ("hip:gfx1100", 8, 2),
         ("hip:gfx1200", 8, 3),
     ] {
-        let options = options(target, warps, stages, PingPong::On);
+        let options = options(target, warps, stages, Rewriting::On);
         assert!(turns(&options).is_ok(), "{target}: {:?}", turns(&options));
         let launches = (0..=MOST).map(arguments);
         let all = run_everywhere(
@@ -148,7 +148,7 @@ fn removals(options: Options) -> Vec<Removal> {
 #[test]
 fn every_barrier_of_two_parts_is_needed() {
     for target in ["hip:gfx942", "hip:gfx950"] {
-        let mut options = options(target, 8, 2, PingPong::On);
+        let mut options = options(target, 8, 2, Rewriting::On);
         assert_eq!(turns(&options).unwrap().parts, 2);
         options.optimize = false;
         let removals = removals(options);
@@ -167,10 +167,10 @@ fn every_barrier_of_two_parts_is_needed() {
 #[test]
 fn turns_are_declined_with_a_reason() {
     let reason = |options: &Options| turns(options).unwrap_err();
-    let auto = |warps| options("hip:gfx942", warps, 2, PingPong::Auto);
+    let auto = |warps| options("hip:gfx942", warps, 2, Rewriting::Auto);
     assert!(reason(&auto(8)).contains("a second block is resident"));
     assert!(reason(&auto(4)).contains("its 4 warps are not two halves"));
     // Neither where they are off, nor where a target has none.
-    assert_eq!(reason(&options("hip:gfx942", 8, 2, PingPong::Off)), "");
-    assert_eq!(reason(&options("cuda:90", 8, 2, PingPong::On)), "");
+    assert_eq!(reason(&options("hip:gfx942", 8, 2, Rewriting::Off)), "");
+    assert_eq!(reason(&options("cuda:90", 8, 2, Rewriting::On)), "");
 }

@@ -6,10 +6,9 @@ use std::fmt::Write;
 use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
 use llopt::sim::{self, Argument, Launch, Machine, TensorArgument};
-use llopt::{
-    ArtifactKind, Compiler, Options, Source, Target, WideIterations, explain, run_reference,
-};
-use llopt_transforms::wide_iterations::{Request, Setting, widen};
+use llopt::{ArtifactKind, Compiler, Options, Rewriting, Source, Target, explain, run_reference};
+use llopt_transforms::request::Request;
+use llopt_transforms::wide_iterations::{Setting, widen};
 use melior::ir::operation::OperationLike;
 
 use crate::loops::{Random, context};
@@ -481,7 +480,7 @@ fn check(target: &str, kind: Kind) -> Result<()> {
     let has_parameters = target.to_string() == "cuda:90";
     let mut options = Options::new(target);
     options.num_warps = Some(4);
-    options.wide_iterations = WideIterations::On;
+    options.wide_iterations = Rewriting::On;
     let source = Source::new("attention.ttir", attention(kind, has_parameters));
     let explained = explain(&source, &options)?;
     ensure!(
