@@ -85,14 +85,15 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 
-  // Each time that the inner loop begins, its first product overwrites the sums: nothing writes zeros to their registers.
-  // The upper bound shows that there is a first product.
+  // Each time that the inner loop begins, its first product overwrites the sums of the last tile, which the outer loop carries:
+  // nothing writes zeros to their registers. The upper bound shows that there is a first product.
   // CHECK-LABEL: @begun_for_each_tile
-  // CHECK: scf.for
-  // CHECK: %[[ANYTHING:.*]] = ub.poison
-  // CHECK: scf.for %[[I:.*]] = %c0_i32 to %{{.*}} step %c1_i32 iter_args(%[[SUM:.*]] = %[[ANYTHING]])
+  // CHECK: %[[LAST:.*]] = scf.for {{.*}} iter_args(%[[BEFORE:.*]] = %cst)
+  // CHECK: scf.for %[[I:.*]] = %c0_i32 to %{{.*}} step %c1_i32 iter_args(%[[SUM:.*]] = %[[BEFORE]])
   // CHECK: %[[ADDS:.*]] = arith.cmpi slt, %c0_i32, %[[I]]
   // CHECK: ttng.warp_group_dot %{{.*}}, %{{.*}}, %[[SUM]], %[[ADDS]]
+  // CHECK: %[[DONE:.*]] = ttng.warp_group_dot_wait
+  // CHECK: scf.yield %[[DONE]]
   tt.func @begun_for_each_tile(%a: !a, %n: i32, %tiles: i32, %to: !ttg.memdesc<64x64xf32, #shared, #smem, mutable>) {
     %zero = arith.constant dense<0.0> : !sum
     %c0 = arith.constant 0 : i32
@@ -111,7 +112,6 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 
   // Without an iteration the sums are zeros, so they begin with these where that is possible.
   // CHECK-LABEL: @perhaps_without_products
-  // CHECK-NOT: ub.poison
   // CHECK: ttng.warp_group_dot %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} {isAsync
   tt.func @perhaps_without_products(%a: !a, %n: i32, %tiles: i32, %to: !ttg.memdesc<64x64xf32, #shared, #smem, mutable>) {
     %zero = arith.constant dense<0.0> : !sum

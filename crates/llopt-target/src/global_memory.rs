@@ -43,6 +43,8 @@ pub struct GlobalCosts {
     /// Bytes of a cycle by which few multiprocessors fall short of what memory delivers, each: `n` of them that do nothing
     /// else read `w` bytes in `w / memory + w / (n * streamed_bytes)` cycles.
     pub streamed_bytes: u32,
+    /// Bytes that stay in that cache from one program to the next, where many programs read them at the same time.
+    pub kept_bytes: u32,
 }
 
 /// On an H200, kernels that are bound by the load-store unit take about two cycles for an instruction. The lookup of
@@ -70,6 +72,8 @@ const NVIDIA_COSTS: GlobalCosts = GlobalCosts {
     // An H100 with deep rings of buffers reads 128 MiB of weights in 45.5 to 47 microseconds by 128 blocks, in up to 5 %
     // more by 64, and in 50 to 54 by 32. By 32 and 128 this is 280 at 1.98 GHz, which gives 48 microseconds by 64.
     streamed_bytes: 280,
+    // Of the 50 MB of an H100, each half of the multiprocessors has 25, and what is stored passes through it as well.
+    kept_bytes: 16 << 20,
 };
 
 /// The same where the warps of several blocks hide waits, so that only what occupies a unit counts: the lookup of a line
@@ -105,6 +109,8 @@ const AMD_COSTS: GlobalCosts = GlobalCosts {
     shared_cache_bytes: 64,
     // Not measured; as on an H100.
     streamed_bytes: 280,
+    // The second-level cache of one of the dies (MI300X), which each have an eighth of the blocks.
+    kept_bytes: 4 << 20,
 };
 
 impl Target {

@@ -13,8 +13,10 @@
 //! ```
 //!
 //! So does a loop in another one whose sums begin with zeros, if it is known to have an iteration: instead of zeros, which
-//! would be written to all registers of the accumulator each time, it begins with anything, and its first product does not
-//! add. Without an iteration the sums would have to be zeros, so other loops stay as they are.
+//! would be written to all registers of the accumulator each time, it begins with the sums of the iteration before, which the loop
+//! around it carries, and its first product does not add. Without an iteration the sums would have to be zeros, so other
+//! loops stay as they are. (Sums that begin with anything would say the same, but ptxas 12.8 takes registers that nothing
+//! defines for ones that other instructions define, and lets each `wgmma` wait for the one before it: warning C7515.)
 //!
 //! The first form holds if only one product uses the carried accumulator. After the loop only waits may use it; users of the
 //! result of such a wait get zeros where the accumulator does not count.
@@ -38,7 +40,7 @@ use crate::loops::view::For;
 /// The pass.
 pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
-    dependencies: &["ttng", "arith", "scf", "ub"],
+    dependencies: &["ttng", "arith", "scf"],
     ..PassSpec::new(
         "tritongpu-optimize-accumulator-init",
         "begin sums of products anew by not adding, instead of with zeros",
@@ -64,54 +66,94 @@ pub fn begin_anew(module: OperationRef<'_, '_>) -> usize {
     });
     let mut count = 0;
     for mut repeated in loops {
-        count += (0..repeated.carried().len())
-            .filter(|&at| begin_without_zeros(repeated, at))
-            .count();
         while let Some(sum) = (0..repeated.carried().len()).find_map(|at| Sum::of(repeated, at)) {
             repeated = sum.rewrite(repeated);
             count += 1;
         }
     }
-    count
+    count + begin_without_zeros(module)
 }
 
-/// Lets the first product of a loop in another one not add, if the carried value at a position is an accumulator that begins
-/// with zeros; answers whether it is.
-fn begin_without_zeros<'c: 'a, 'a>(repeated: For<'c, 'a>, at: usize) -> bool {
-    let around = repeated.operation().parent_op();
-    let is_nested = around.is_some_and(|around| For::of(around).is_some());
-    let initial = repeated.initial()[at];
-    let carried = repeated.carried()[at];
-    if !is_nested || !is_zero(initial) || !carried.has_one_use() || !runs(repeated) {
-        return false;
+/// Lets the first products of loops in another loop not add where their accumulators begin with zeros; answers how many do.
+fn begin_without_zeros(module: OperationRef<'_, '_>) -> usize {
+    let mut count = 0;
+    loop {
+        let mut found = None;
+        module.for_each_op(Walk::PostOrder, |operation| {
+            found = found.take().or_else(|| Nested::of(operation));
+        });
+        // The loop around it becomes a new one.
+        match found {
+            Some(nested) => nested.rewrite(),
+            None => return count,
+        }
+        count += 1;
     }
-    let product = carried.users().find_map(WarpGroupDotOp::of);
-    let Some(product) = product.filter(|of| of.c() == carried && of.use_c().is_none()) else {
-        return false;
-    };
-    if product.operation().parent_op() != Some(repeated.operation()) {
-        return false;
+}
+
+/// A loop in another one, with a carried accumulator that begins with zeros.
+struct Nested<'c, 'a> {
+    around: For<'c, 'a>,
+    repeated: For<'c, 'a>,
+    /// The position of the accumulator among the carried values.
+    at: usize,
+    /// The one product that adds to it.
+    product: WarpGroupDotOp<'c, 'a>,
+}
+
+impl<'c: 'a, 'a> Nested<'c, 'a> {
+    fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
+        let repeated = For::of(operation)?;
+        let around = For::of(operation.parent_op()?)?;
+        (0..repeated.carried().len()).find_map(|at| {
+            let carried = repeated.carried()[at];
+            if !is_zero(repeated.initial()[at]) || !carried.has_one_use() || !runs(repeated) {
+                return None;
+            }
+            let product = carried.users().find_map(WarpGroupDotOp::of)?;
+            let begins = product.c() == carried && product.use_c().is_none();
+            (begins && product.operation().parent_op() == Some(operation)).then_some(Self {
+                around,
+                repeated,
+                at,
+                product,
+            })
+        })
     }
-    let location = product.operation().loc();
-    let mut rewriter = Rewriter::new(repeated.operation().ctx());
-    rewriter.set_before(product.operation());
-    let mut arithmetic = Arithmetic {
-        rewriter: &mut rewriter,
-        location,
-    };
-    let (lower, number) = (repeated.lower(), repeated.number());
-    let adds = arithmetic.is_below(lower, number, repeated.is_unsigned());
-    product.operation().insert_operand(ADDS, adds);
-    rewriter.set_before(repeated.operation());
-    let anything = Arithmetic {
-        rewriter: &mut rewriter,
-        location,
+
+    fn rewrite(self) {
+        let (repeated, at) = (self.repeated, self.at);
+        let location = self.product.operation().loc();
+        let mut rewriter = Rewriter::new(repeated.operation().ctx());
+        rewriter.set_before(self.product.operation());
+        let mut arithmetic = Arithmetic {
+            rewriter: &mut rewriter,
+            location,
+        };
+        let (lower, number) = (repeated.lower(), repeated.number());
+        let adds = arithmetic.is_below(lower, number, repeated.is_unsigned());
+        self.product.operation().insert_operand(ADDS, adds);
+        let sums = repeated.initial()[at];
+        let zeros = match self.around.is_outside(sums) {
+            true => sums,
+            false => {
+                rewriter.set_before(self.around.operation());
+                let copy = sums.defining_op().map(|zeros| rewriter.clone_op(zeros));
+                copy.and_then(|copy| copy.result_value(0)).unwrap_or(sums)
+            }
+        };
+        carried::add(&mut rewriter, self.around, &[zeros], |_, _, arguments| {
+            let mut initial = repeated.initial();
+            initial[at] = arguments[0];
+            repeated.set_initial(&initial);
+            let end = repeated.results()[at];
+            let complete = end.uses().find_map(|usage| {
+                WarpGroupDotWaitOp::of(usage.operation)?;
+                usage.operation.result_value(usage.operand)
+            });
+            vec![complete.unwrap_or(end)]
+        });
     }
-    .poison(initial.r#type());
-    let mut all = repeated.initial();
-    all[at] = anything;
-    repeated.set_initial(&all);
-    true
 }
 
 /// A carried accumulator that is replaced by zeros under a condition.

@@ -21,6 +21,24 @@
 //!
 //! Blocks that compute several programs each pair long ones with short ones instead ([`crate::persistent`]).
 //!
+//! # Rows of programs
+//!
+//! The hardware counts along x first. Where x is the axis along which loops rise and the programs of a row (those with the
+//! same y) are few, the longest ones of the last rows still start late. They start before all shorter ones if rows take
+//! turns:
+//!
+//! ```text
+//! one after the other   row 0: 3 2 1 0   row 1: 3 2 1 0      8 blocks, by the length of their programs
+//! in turns              3 3 2 2 1 1 0 0
+//! ```
+//!
+//! On two multiprocessors both take the same time; with 32 programs in each of 128 rows on 132 multiprocessors, list scheduling
+//! ends 3 % later than the mean one after the other, and 0.2 % in turns. But the programs of a row share what they read, which
+//! stays in the cache between them. So as many rows take turns as the cache has room for: the attribute of `tt.get_program_id` says
+//! how many bytes each program of a row adds to what the row reads, and the kernel computes the number of rows from that, the
+//! extent of its grid and the target's cache. That number is a power of two, which makes the numbers of programs a few shifts. Rows
+//! at the end of the grid that are fewer come one after the other.
+//!
 //! # When it is correct
 //!
 //! Programs of a launch may be executed in any order as long as none waits for another one, so the kernel must only
@@ -32,11 +50,12 @@ use std::collections::HashMap;
 use llopt_dialects::arith;
 use llopt_dialects::llvm::AssumeOp;
 use llopt_dialects::meaning::facts::Control;
-use llopt_dialects::tables::module::REVERSED;
+use llopt_dialects::tables::module::{REVERSED, ROW_BYTES};
+use llopt_dialects::tables::types::{RankedTensor, element_or_self};
 use llopt_dialects::tt::{self, GetProgramIdOp};
-use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, Walk, attr, key};
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, TypeExt, Walk, attr, key};
 use llopt_mlir::pass::PassSpec;
-use melior::ir::{OperationRef, Value};
+use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::loops::induction::constant;
 use crate::loops::view::For;
@@ -71,12 +90,17 @@ pub fn rewrite(module: OperationRef<'_, '_>) {
     if waits {
         return;
     }
-    let axes = rising(kernel);
-    for number in numbers(kernel) {
-        if axes[number.axis() as usize] {
-            number
-                .operation()
-                .set_discardable_attr(REVERSED, attr::unit(module.ctx()));
+    let trends = Trends::of(kernel);
+    let axes = trends.rising();
+    let numbers = numbers(kernel);
+    let row_bytes = trends.row_bytes().filter(|_| axes[X] && !axes[Y]);
+    for number in numbers {
+        let (operation, axis) = (number.operation(), number.axis() as usize);
+        if axes[axis] {
+            operation.set_discardable_attr(REVERSED, attr::unit(module.ctx()));
+        }
+        if let Some(bytes) = row_bytes.filter(|_| axis == X || axis == Y) {
+            operation.set_discardable_attr(ROW_BYTES, attr::i64(module.ctx(), bytes));
         }
     }
 }
@@ -95,11 +119,7 @@ pub(crate) fn may_wait(operation: OperationRef<'_, '_>) -> bool {
 
 /// The axes of the grid along which later programs of a kernel take longer.
 pub(crate) fn rising(kernel: OperationRef<'_, '_>) -> [bool; 3] {
-    let trips = Trends::of(kernel).trips;
-    [0, 1, 2].map(|axis| {
-        let mut along = trips.iter().map(|trip| trip[axis]);
-        along.clone().any(|trip| trip == Trend::Rises) && along.all(|trip| trip != Trend::Falls)
-    })
+    Trends::of(kernel).rising()
 }
 
 fn numbers<'c: 'a, 'a>(kernel: OperationRef<'c, 'a>) -> Vec<GetProgramIdOp<'c, 'a>> {
@@ -110,12 +130,18 @@ fn numbers<'c: 'a, 'a>(kernel: OperationRef<'c, 'a>) -> Vec<GetProgramIdOp<'c, '
     numbers
 }
 
+/// Axes of the grid.
+const X: usize = 0;
+const Y: usize = 1;
+
 /// How a number changes when the number of the program along one axis becomes larger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Trend {
     Stays,
-    Rises,
-    Falls,
+    /// At least by so much for each program.
+    Rises(f64),
+    /// The same for its negative.
+    Falls(f64),
     Unknown,
 }
 
@@ -123,27 +149,41 @@ impl Trend {
     /// That of the negative number.
     fn negated(self) -> Self {
         match self {
-            Self::Rises => Self::Falls,
-            Self::Falls => Self::Rises,
+            Self::Rises(by) => Self::Falls(by),
+            Self::Falls(by) => Self::Rises(by),
             same => same,
         }
     }
 
-    /// That of a sum, a minimum or a maximum: what all parts have in common.
-    fn and(self, other: Self) -> Self {
+    /// That of a sum.
+    fn plus(self, other: Self) -> Self {
+        self.and(other, |x, y| x + y)
+    }
+
+    /// That of a minimum or a maximum. One of numbers that stay and numbers that change may stay up to a program, and changes from
+    /// there.
+    fn either(self, other: Self) -> Self {
+        self.and(other, f64::min)
+    }
+
+    /// What two numbers have in common.
+    fn and(self, other: Self, rate: impl Fn(f64, f64) -> f64) -> Self {
         match (self, other) {
             (Self::Stays, of) | (of, Self::Stays) => of,
-            (x, y) if x == y => x,
+            (Self::Rises(x), Self::Rises(y)) => Self::Rises(rate(x, y)),
+            (Self::Falls(x), Self::Falls(y)) => Self::Falls(rate(x, y)),
             _ => Self::Unknown,
         }
     }
 
     /// That of a multiple, or of a part.
-    fn scaled(self, factor: i64) -> Self {
-        match factor {
-            0 => Self::Stays,
-            1.. => self,
-            _ => self.negated(),
+    fn scaled(self, factor: f64) -> Self {
+        match self {
+            _ if factor == 0.0 => Self::Stays,
+            _ if factor < 0.0 => self.negated().scaled(-factor),
+            Self::Rises(by) => Self::Rises(by * factor),
+            Self::Falls(by) => Self::Falls(by * factor),
+            same => same,
         }
     }
 }
@@ -157,15 +197,24 @@ const UNKNOWN: Along = [Trend::Unknown; 3];
 /// What is known about the numbers of a kernel.
 struct Trends {
     known: HashMap<usize, Along>,
-    /// The numbers of iterations of its loops.
-    trips: Vec<Along>,
+    loops: Vec<Iterations>,
+}
+
+/// How often a loop is executed.
+struct Iterations {
+    /// The distance between its bounds.
+    distance: Along,
+    /// By how much an iteration approaches the upper bound, if that is known.
+    step: Option<i64>,
+    /// The bytes of tensors that an iteration loads.
+    bytes: u64,
 }
 
 impl Trends {
     fn of<'c: 'a, 'a>(kernel: OperationRef<'c, 'a>) -> Self {
         let mut trends = Self {
             known: HashMap::new(),
-            trips: Vec::new(),
+            loops: Vec::new(),
         };
         let body = kernel.region_ref(0).and_then(RegionExt::entry);
         for argument in body.into_iter().flat_map(BlockExt::argument_values) {
@@ -174,7 +223,11 @@ impl Trends {
         // Definitions come before uses.
         kernel.for_each_op(Walk::PreOrder, |operation| {
             if let Some(of) = For::of(operation) {
-                trends.trips.push(trends.difference(of.upper(), of.lower()));
+                trends.loops.push(Iterations {
+                    distance: trends.difference(of.upper(), of.lower()),
+                    step: constant(of.step()),
+                    bytes: loaded(operation),
+                });
             }
             let result = trends.result(operation);
             for value in operation.result_values() {
@@ -184,52 +237,84 @@ impl Trends {
         trends
     }
 
+    fn rising(&self) -> [bool; 3] {
+        [0, 1, 2].map(|axis| {
+            let mut along = self.loops.iter().map(|of| of.distance[axis]);
+            let rises = |trend| matches!(trend, Trend::Rises(_));
+            let falls = |trend| matches!(trend, Trend::Falls(_));
+            along.clone().any(rises) && !along.any(falls)
+        })
+    }
+
+    /// The bytes that each program of a row adds to what the row reads: programs with larger x read what those with smaller
+    /// x do, and more. Loops of which it is not known that they rise do not count.
+    fn row_bytes(&self) -> Option<i64> {
+        let of_loop = |of: &Iterations| match (of.distance[X], of.step) {
+            (Trend::Rises(by), Some(step)) => by / step as f64 * of.bytes as f64,
+            _ => 0.0,
+        };
+        let bytes: f64 = self.loops.iter().map(of_loop).sum();
+        (bytes >= 1.0).then_some(bytes as i64)
+    }
+
     fn get(&self, value: Value<'_, '_>) -> Along {
         self.known.get(&key(value)).copied().unwrap_or(UNKNOWN)
     }
 
-    fn common(&self, operation: OperationRef<'_, '_>) -> Along {
+    fn combined(
+        &self,
+        operation: OperationRef<'_, '_>,
+        combine: fn(Trend, Trend) -> Trend,
+    ) -> Along {
         let operands = operation.operand_values().map(|operand| self.get(operand));
-        operands.fold(STAYS, |x, y| each(|axis| x[axis].and(y[axis])))
+        operands.fold(STAYS, |x, y| each(|axis| combine(x[axis], y[axis])))
     }
 
     fn difference(&self, x: Value<'_, '_>, y: Value<'_, '_>) -> Along {
         let (x, y) = (self.get(x), self.get(y));
-        each(|axis| x[axis].and(y[axis].negated()))
+        each(|axis| x[axis].plus(y[axis].negated()))
     }
 
     fn result(&self, operation: OperationRef<'_, '_>) -> Along {
         if let Some(number) = GetProgramIdOp::of(operation) {
             let own = number.axis() as usize;
             return each(|axis| match axis == own {
-                true => Trend::Rises,
+                true => Trend::Rises(1.0),
                 false => Trend::Stays,
             });
         }
-        let common = self.common(operation);
+        let common = self.combined(operation, Trend::either);
         let is_function = operation.region_refs().len() == 0 && operation.is_memory_effect_free();
         if is_function && common == STAYS {
             return STAYS;
         }
         let operands: Vec<_> = operation.operand_values().collect();
-        let scaled = |value, factor: Option<i64>| match factor {
+        let scaled = |value, factor: Option<f64>| match factor {
             Some(factor) => self.get(value).map(|trend| trend.scaled(factor)),
             None => UNKNOWN,
         };
+        let multiple = |value| constant(value).map(|factor| factor as f64);
+        let part = |value| {
+            constant(value)
+                .filter(|parts| *parts != 0)
+                .map(|parts| 1.0 / parts as f64)
+        };
+        let power = |value| constant(value).map(|distance| (distance as f64).exp2());
         match (operation.name_str(), &operands[..]) {
             (arith::SubIOp::NAME, &[x, y]) => self.difference(x, y),
-            (arith::MulIOp::NAME, &[x, y]) => match constant(x) {
+            (arith::AddIOp::NAME, _) => self.combined(operation, Trend::plus),
+            (arith::MulIOp::NAME, &[x, y]) => match multiple(x) {
                 Some(factor) => scaled(y, Some(factor)),
-                None => scaled(x, constant(y)),
+                None => scaled(x, multiple(y)),
             },
-            (arith::DivSIOp::NAME | arith::DivUIOp::NAME, &[x, y]) => scaled(x, constant(y)),
+            (arith::DivSIOp::NAME | arith::DivUIOp::NAME, &[x, y]) => scaled(x, part(y)),
             // The distance is not negative: shifts multiply and divide by powers of two.
-            (arith::ShLIOp::NAME | arith::ShRSIOp::NAME | arith::ShRUIOp::NAME, &[x, y]) => {
-                scaled(x, constant(y).map(|_| 1))
+            (arith::ShLIOp::NAME, &[x, y]) => scaled(x, power(y)),
+            (arith::ShRSIOp::NAME | arith::ShRUIOp::NAME, &[x, y]) => {
+                scaled(x, power(y).map(f64::recip))
             }
             (
-                arith::AddIOp::NAME
-                | arith::MinSIOp::NAME
+                arith::MinSIOp::NAME
                 | arith::MinUIOp::NAME
                 | arith::MaxSIOp::NAME
                 | arith::MaxUIOp::NAME
@@ -242,6 +327,24 @@ impl Trends {
             _ => UNKNOWN,
         }
     }
+}
+
+/// The bytes of tensors that an operation, or those in it, load.
+fn loaded(operation: OperationRef<'_, '_>) -> u64 {
+    let mut bytes = 0;
+    operation.for_each_op(Walk::PreOrder, |operation| {
+        let is_load =
+            tt::LoadOp::of(operation).is_some() || tt::DescriptorLoadOp::of(operation).is_some();
+        for value in operation.result_values().filter(|_| is_load) {
+            let elements: i64 = RankedTensor::of(value.r#type())
+                .map_or(1, |tensor| tensor.shape().iter().product());
+            let bits = element_or_self(value.r#type())
+                .bit_width()
+                .unwrap_or(u64::BITS);
+            bytes += elements.unsigned_abs() * u64::from(bits) / 8;
+        }
+    });
+    bytes
 }
 
 fn each(of: impl FnMut(usize) -> Trend) -> Along {

@@ -30,6 +30,9 @@ pub const SINGLE_ROW: &str = "ttg.single-row";
 pub const DEPENDENT_LAUNCH: &str = "ttg.dependent-launch";
 /// The attribute of a `tt.get_program_id` whose programs are numbered from the last block to the first.
 pub const REVERSED: &str = "ttg.reversed";
+/// The attribute of such an op along x, and of one along y beside it, with the bytes that each program of a row of the
+/// grid adds to what the row reads: as many rows as the cache has room for take turns.
+pub const ROW_BYTES: &str = "ttg.row-bytes";
 /// The attribute with the target, e.g. `cuda:90`.
 pub const TARGET: &str = "ttg.target";
 /// The attribute with the bytes of shared memory that the program needs.

@@ -24,6 +24,7 @@ mod ping_pong;
 mod prefetched_factors;
 mod products_in_branches;
 mod programs_in_loops;
+mod programs_in_rows;
 mod removals;
 mod reuse;
 mod scaled_products;
