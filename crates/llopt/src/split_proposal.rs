@@ -13,6 +13,9 @@
 //! and the last ones of a neighbourhood are too few for one more (an H100 with 132 has room for 66 clusters of two, 30
 //! of four, 15 of eight). The driver knows it. Blocks on one multiprocessor share its
 //! units, so a second one on it is assumed to gain nothing. The fewest cycles win, the fewest blocks among equals.
+//!
+//! Where there is one row of tiles, blocks may divide the columns of a tile instead: then there is no sum, but each loads all of the
+//! rows ([`ProductTile`]).
 
 use std::str::FromStr;
 
@@ -186,14 +189,18 @@ impl SplitProposal {
             return 1;
         };
         let possible = BLOCKS.into_iter().zip(clusters);
-        let cycles = |(blocks, clusters): &(u32, u64)| {
-            let blocks = u64::from(*blocks);
-            let waves = programs.div_ceil(*clusters);
-            let of_loop = iterations.div_ceil(blocks).saturating_mul(self.interval);
-            waves.saturating_mul(of_loop.saturating_add(self.sum(blocks)))
-        };
         let possible = possible.filter(|(_, clusters)| *clusters > 0);
+        let cycles = |(blocks, clusters): &(u32, u64)| {
+            self.cycles_shared(programs.div_ceil(*clusters), iterations, *blocks)
+        };
         possible.min_by_key(cycles).map_or(1, |(blocks, _)| blocks)
+    }
+
+    /// Cycles of so many waves of programs, each of which is computed by so many blocks.
+    fn cycles_shared(&self, waves: u64, iterations: u64, blocks: u32) -> u64 {
+        let blocks = u64::from(blocks);
+        let of_loop = iterations.div_ceil(blocks).saturating_mul(self.interval);
+        waves.saturating_mul(of_loop.saturating_add(self.sum(blocks)))
     }
 
     /// The form of the kernel for a launch of so many programs, where so many clusters run at a time; `values` are those of
@@ -237,16 +244,36 @@ impl SplitProposal {
             memory,
             streamed_bytes: self.streamed_bytes,
         };
+        let dividing = BLOCKS.into_iter().filter(|&parts| {
+            parts <= tile.most_parts && programs * u64::from(parts) <= clusters[0]
+        });
         if !tile.streams(launch) {
-            return plain;
+            // The second factor comes from the cache, so what a multiprocessor computes is what takes the time.
+            let sharing = BLOCKS.into_iter().zip(clusters);
+            let of_plain = sharing.filter(|(blocks, _)| *blocks == plain.blocks);
+            let of_plain =
+                of_plain
+                    .filter(|(_, clusters)| *clusters > 0)
+                    .map(|(blocks, clusters)| {
+                        let waves = programs.div_ceil(clusters);
+                        (self.cycles_shared(waves, iterations, blocks), plain)
+                    });
+            let divided = dividing.skip(1).map(|parts| {
+                let interval = tile.interval(self.interval, 0, parts);
+                let form = LaunchForm {
+                    blocks: 1,
+                    parts,
+                    ..plain
+                };
+                (iterations.saturating_mul(interval), form)
+            });
+            let fastest = of_plain.chain(divided).min_by_key(|(cycles, _)| *cycles);
+            return fastest.map_or(plain, |(_, form)| form);
         }
         let sharing = BLOCKS.into_iter().zip(clusters).skip(1);
         let sharing = sharing
             .filter(|(_, clusters)| self.is_shared && programs <= *clusters)
             .map(|(blocks, _)| LaunchForm { blocks, ..plain });
-        let dividing = BLOCKS.into_iter().filter(|&parts| {
-            parts <= tile.most_parts && programs * u64::from(parts) <= clusters[0]
-        });
         let dividing = dividing.map(|parts| LaunchForm {
             blocks: 1,
             parts,
@@ -440,18 +467,24 @@ mod tests {
         assert_eq!(form(8, 16, memory), (1, 2, 16, true));
         // Sixty-four blocks read nearly as fast, so sharing iterations is not worth its sum.
         assert_eq!(form(1, 64, memory), (1, 1, 0, true));
-        // Several rows of tiles, weights in the cache, and a memory of which nothing is known.
+        // Several rows of tiles.
         assert_eq!(form(8, 65, memory), (2, 1, 0, false));
         let large = Memory {
             cache: 1 << 30,
             ..memory
         };
+        // Weights in the cache: halves of tiles take two thirds of the iterations' time, and half of the iterations half of it and
+        // a sum, which is worth it for many iterations only.
         assert_eq!(form(8, 64, large), (2, 1, 0, false));
+        let few = of_tile(8).form(64, CLUSTERS, large, &[64, 2048]);
+        assert_eq!((few.blocks, few.parts, few.single_row), (1, 2, false));
+        let whole = of_tile(1).form(64, CLUSTERS, large, &[64, 2048]);
+        assert_eq!((whole.blocks, whole.parts), (1, 1));
         let unknown = Memory {
             bytes_per_cycle: 0.0,
             ..memory
         };
-        assert_eq!(form(8, 64, unknown), (2, 1, 0, false));
+        assert_eq!(form(1, 64, unknown), (2, 1, 0, false));
         // More programs than multiprocessors compute fewer rows all the same.
         let wide = of_tile(8).form(256, CLUSTERS, memory, &[16, 8192]);
         assert_eq!(
