@@ -1,10 +1,8 @@
-//! The passes that read more options of a compilation than their own text could carry, or keep an account of what they
+//! The passes that read more options of a compilation than their text could carry, or keep an account of what they
 //! decided.
 //!
-//! Each function does the work of the pass that its line of the [table](super::table) names; run by name
-//! (`llopt FILE --NAME`), the pass takes its few options as text instead.
-
-use std::rc::Rc;
+//! Each function does the work of the pass that its line of the table names; run by name (`llopt FILE --NAME`), the
+//! pass takes its few options as text instead.
 
 use llopt_dialects::tables::module as launch;
 use llopt_dialects::tt;
@@ -14,15 +12,13 @@ use llopt_target::Feature;
 use llopt_transforms::layouts::{self, Grid};
 use llopt_transforms::persistent::{self, Block, PersistentAccount};
 use llopt_transforms::tensor_copies::{self as copies, Maker, Narrow, Room};
-use llopt_transforms::{
-    descriptor_blocks, pipelining, split_k, tile_parts, whole_tiles, wide_iterations,
-};
+use llopt_transforms::{pipelining, split_k, tile_parts, whole_tiles, wide_iterations};
 use melior::Context;
 use melior::ir::Module;
 
 use crate::chosen_layouts::ChosenLayouts;
 use crate::loop_schedules::{self, LoopSchedule};
-use crate::module::{check_threads, location_of, num_warps, run_passes, unrelated};
+use crate::module::{check_threads, location_of, num_warps, unrelated};
 use crate::persistent_program::{self, Persistent};
 use crate::product_tile;
 use crate::shared_loops::{self, SharedLoop};
@@ -314,62 +310,6 @@ fn propose_with_copies(
     Some(account)
 }
 
-/// Divides the boxes of tensor descriptors among the blocks of a cluster.
-///
-/// # Errors
-/// Of the pass.
-pub(super) fn divide_descriptors(
-    context: &Context,
-    module: &Module<'_>,
-    options: &Options,
-) -> Result<(), Error> {
-    run_alone(
-        context,
-        module,
-        options,
-        &format!(
-            "{}{{num-ctas={}}}",
-            descriptor_blocks::SHARE.argument,
-            options.num_ctas.unwrap_or(1)
-        ),
-    )
-}
-
-/// Splits products of f32 as they request, into formats that the target multiplies.
-///
-/// # Errors
-/// Of the pass.
-pub(super) fn split_f32_products(
-    context: &Context,
-    module: &Module<'_>,
-    options: &Options,
-) -> Result<(), Error> {
-    let tf32 = options.target.has(Feature::WarpMma);
-    run_alone(
-        context,
-        module,
-        options,
-        &format!("tritongpu-F32DotTC{{emu-tf32={tf32}}}"),
-    )
-}
-
-/// Widens the operands of products of eight-bit floats that no matrix unit of the target supports.
-///
-/// # Errors
-/// Of the pass.
-pub(super) fn widen_products(
-    context: &Context,
-    module: &Module<'_>,
-    options: &Options,
-) -> Result<(), Error> {
-    run_alone(
-        context,
-        module,
-        options,
-        &format!("widen-products{{target={}}}", options.target),
-    )
-}
-
 /// Computes tiles that are whole without masks, and the last one apart.
 ///
 /// # Errors
@@ -384,49 +324,6 @@ pub(super) fn split_tiles(
     let threads = warps.max(1) * u64::from(target.warp_size());
     whole_tiles::rewrite(module.as_operation(), threads, target);
     Ok(())
-}
-
-/// Decomposes products of scaled operands that no matrix unit of the target supports.
-///
-/// # Errors
-/// Of class invalid input, if operands have layouts in which they cannot be widened.
-pub(super) fn decompose_scaled_products(
-    context: &Context,
-    module: &Module<'_>,
-    options: &Options,
-) -> Result<(), Error> {
-    run_alone(
-        context,
-        module,
-        options,
-        &format!("decompose-scaled-dot{{target={}}}", options.target),
-    )
-}
-
-/// Checks that each thread holds the elements that it computes with, except for ops that regroup elements themselves.
-///
-/// # Errors
-/// Of class invalid input, with the op.
-pub(super) fn verify_written_layouts(
-    context: &Context,
-    module: &Module<'_>,
-    options: &Options,
-) -> Result<(), Error> {
-    run_alone(context, module, options, "verify-layouts{regrouping=true}")
-}
-
-/// Runs a pass that does not share plans with others.
-///
-/// # Errors
-/// Of the pass.
-fn run_alone(
-    context: &Context,
-    module: &Module<'_>,
-    options: &Options,
-    pass: &str,
-) -> Result<(), Error> {
-    let plans = Rc::new(Plans::new(options.target));
-    run_passes(context, module, pass, &plans)
 }
 
 /// Loads the dialects of what a rewrite adds to a module, which may have had nothing of them.

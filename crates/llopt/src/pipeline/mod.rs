@@ -81,8 +81,9 @@ fn run_steps<'c>(
                 if let Work::Call(.., function) = group[0].work {
                     function(context, module, options)?;
                 } else {
-                    let names: Vec<&str> = group.iter().map(|step| step.name()).collect();
-                    module::run_passes(context, module, &names.join(","), plans)?;
+                    let passes = group.iter().map(|step| step.in_pipeline(options));
+                    let passes: Vec<String> = passes.collect();
+                    module::run_passes(context, module, &passes.join(","), plans)?;
                 }
             }
             Ok::<(), Error>(())

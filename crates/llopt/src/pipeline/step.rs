@@ -49,6 +49,15 @@ impl Phase {
         self.step(Work::Pass(pass))
     }
 
+    /// A pass of llopt with options as text, such as `target=cuda:90`.
+    pub(super) const fn pass_with(
+        self,
+        pass: &'static PassSpec,
+        options: fn(&Options) -> String,
+    ) -> Step {
+        self.step(Work::PassWith(pass, options))
+    }
+
     /// A pass of MLIR's: its name, and its purpose.
     pub(super) const fn upstream(self, name: &'static str, purpose: &'static str) -> Step {
         self.step(Work::Upstream(name, purpose))
@@ -142,6 +151,8 @@ type Function = for<'c> fn(&'c Context, &Module<'c>, &Options) -> Result<(), Err
 pub(super) enum Work {
     /// Runs a pass of llopt.
     Pass(&'static PassSpec),
+    /// Runs a pass of llopt with options as text.
+    PassWith(&'static PassSpec, fn(&Options) -> String),
     /// Runs a pass of MLIR's: its name, and its purpose.
     Upstream(&'static str, &'static str),
     /// Calls a function: its name, its purpose, and the function.
@@ -187,7 +198,7 @@ impl Step {
     /// Its name: that of the pass, or of the function.
     pub(super) fn name(&self) -> &'static str {
         match self.work {
-            Work::Pass(pass) => pass.argument,
+            Work::Pass(pass) | Work::PassWith(pass, _) => pass.argument,
             Work::Upstream(name, _) | Work::Call(name, ..) => name,
         }
     }
@@ -195,8 +206,15 @@ impl Step {
     /// What it is for.
     pub(super) fn purpose(&self) -> &'static str {
         match self.work {
-            Work::Pass(pass) => pass.description,
+            Work::Pass(pass) | Work::PassWith(pass, _) => pass.description,
             Work::Upstream(_, purpose) | Work::Call(_, purpose, _) => purpose,
+        }
+    }
+    /// What a textual pipeline has for it, unless it is a call.
+    pub(super) fn in_pipeline(&self, options: &Options) -> String {
+        match self.work {
+            Work::PassWith(pass, text) => format!("{}{{{}}}", pass.argument, text(options)),
+            Work::Pass(_) | Work::Upstream(..) | Work::Call(..) => self.name().to_owned(),
         }
     }
 }

@@ -38,6 +38,14 @@ const COPIES: &[Condition] = &[
     Condition::TensorCopies,
 ];
 
+fn target(options: &Options) -> String {
+    format!("target={}", options.target)
+}
+
+fn blocks(options: &Options) -> String {
+    format!("num-ctas={}", options.num_ctas.unwrap_or(1))
+}
+
 /// All steps, in the order in which they run.
 pub(super) const STEPS: &[Step] = &[
     SIMPLIFY
@@ -65,7 +73,7 @@ pub(super) const STEPS: &[Step] = &[
         .requires(&[P::Structured, P::Inlined]),
     // The box of a descriptor object depends on the part of each block.
     SIMPLIFY
-        .call(&descriptor_blocks::SHARE, configured::divide_descriptors)
+        .pass_with(&descriptor_blocks::SHARE, blocks)
         .when(&[Condition::Has(Feature::BulkTensorCopy), Condition::Clusters])
         .requires(&[P::Inlined]),
     SIMPLIFY
@@ -121,7 +129,7 @@ pub(super) const STEPS: &[Step] = &[
         .requires(&[P::Structured, P::Inlined]),
     // The descriptors that copies of tiles need.
     SIMPLIFY
-        .call(&descriptor_blocks::SHARE, configured::divide_descriptors)
+        .pass_with(&descriptor_blocks::SHARE, blocks)
         .when(&[
             Condition::Has(Feature::BulkTensorCopy),
             Condition::TensorCopies,
@@ -139,8 +147,10 @@ pub(super) const STEPS: &[Step] = &[
     SIMPLIFY.step(CSE).when(COPIES),
     SIMPLIFY.pass(&loops::FLATTEN).requires(&[P::Structured]),
     SIMPLIFY.pass(&loops::UNROLL).requires(&[P::Structured]),
-    SIMPLIFY.call(&f32_dot::REWRITE, configured::split_f32_products),
-    SIMPLIFY.call(&widened_products::REWRITE, configured::widen_products),
+    SIMPLIFY.pass_with(&f32_dot::REWRITE, |options| {
+        format!("emu-tf32={}", options.target.has(Feature::WarpMma))
+    }),
+    SIMPLIFY.pass_with(&widened_products::REWRITE, target),
     SIMPLIFY
         .pass(&descriptor_to_copy::REWRITE)
         .when(&[Condition::Has(Feature::BulkTensorCopy)])
@@ -212,7 +222,7 @@ pub(super) const STEPS: &[Step] = &[
         )
         .ensures(&[P::NamesTarget]),
     SHARED_MEMORY
-        .call(&scaled_dot::REWRITE, configured::decompose_scaled_products)
+        .pass_with(&scaled_dot::REWRITE, target)
         .requires(&[P::Layouts, P::FitsOptions]),
     SHARED_MEMORY
         .pass(&accumulators::REWRITE)
@@ -237,7 +247,7 @@ pub(super) const STEPS: &[Step] = &[
         .pass(&early_loads::ISSUE)
         .requires(&[P::Layouts, P::NamesTarget]),
     SHARED_MEMORY
-        .call(&ownership::VERIFY, configured::verify_written_layouts)
+        .pass_with(&ownership::VERIFY, |_| "regrouping=true".to_owned())
         .when(&[Condition::VerifiesLayouts])
         .requires(&[P::Legal]),
     SHARED_MEMORY

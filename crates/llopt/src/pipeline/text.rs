@@ -74,7 +74,7 @@ and those that it *ends* no longer do. A test replays the table for every target
         );
         for step in STEPS.iter().filter(|step| step.stage == stage) {
             let name = match step.work {
-                Work::Call(name, ..) => format!("*{name}*"),
+                Work::Call(..) | Work::PassWith(..) => format!("*{}*", step.name()),
                 Work::Pass(_) | Work::Upstream(..) => format!("`{}`", step.name()),
             };
             let list = |of: &[Property]| of.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
