@@ -103,17 +103,7 @@ mod tests {
     use llopt_layout::plan::SharedAccess;
 
     use super::*;
-    use crate::element::Element;
-
-    fn tensor(shape: &[u32], registers: &[u32], lanes: &[u32], warps: &[u32]) -> TensorType {
-        let numbers = [
-            (Dim::REGISTER, registers.to_vec()),
-            (Dim::LANE, lanes.to_vec()),
-            (Dim::WARP, warps.to_vec()),
-            (Dim::BLOCK, Vec::new()),
-        ];
-        TensorType::from_numbers(Element::F32, shape.to_vec(), &numbers).unwrap()
-    }
+    use crate::tensor::fixtures::tensor;
 
     /// The offset that an instruction accesses for a register of a thread in a block.
     fn offset(access: &SharedAccess, repeat: u32, slot: u32, place: [u32; 3]) -> u32 {

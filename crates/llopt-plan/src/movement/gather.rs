@@ -701,17 +701,7 @@ impl GatherPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::element::Element;
-
-    fn tensor(shape: &[u32], registers: &[u32], lanes: &[u32], warps: &[u32]) -> TensorType {
-        let numbers = [
-            (Dim::REGISTER, registers.to_vec()),
-            (Dim::LANE, lanes.to_vec()),
-            (Dim::WARP, warps.to_vec()),
-            (Dim::BLOCK, Vec::new()),
-        ];
-        TensorType::from_numbers(Element::F32, shape.to_vec(), &numbers).unwrap()
-    }
+    use crate::tensor::fixtures::tensor;
 
     fn sum(bases: &[u32], number: u32) -> u32 {
         (0..bases.len())

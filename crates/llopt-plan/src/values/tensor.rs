@@ -354,6 +354,27 @@ impl ValueType {
 }
 
 #[cfg(test)]
+pub(crate) mod fixtures {
+    use super::*;
+
+    /// A tensor of `f32` in one block, by the row-major numbers that the bits of registers, lanes and warps add.
+    pub(crate) fn tensor(
+        shape: &[u32],
+        registers: &[u32],
+        lanes: &[u32],
+        warps: &[u32],
+    ) -> TensorType {
+        let numbers = [
+            (Dim::REGISTER, registers.to_vec()),
+            (Dim::LANE, lanes.to_vec()),
+            (Dim::WARP, warps.to_vec()),
+            (Dim::BLOCK, Vec::new()),
+        ];
+        TensorType::from_numbers(Element::F32, shape.to_vec(), &numbers).unwrap()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -175,19 +175,8 @@ pub fn price(
 
 #[cfg(test)]
 mod tests {
-    use llopt_layout::Dim;
-
     use super::*;
-
-    fn tensor(shape: &[u32], registers: &[u32], lanes: &[u32], warps: &[u32]) -> TensorType {
-        let numbers = [
-            (Dim::REGISTER, registers.to_vec()),
-            (Dim::LANE, lanes.to_vec()),
-            (Dim::WARP, warps.to_vec()),
-            (Dim::BLOCK, Vec::new()),
-        ];
-        TensorType::from_numbers(Element::F32, shape.to_vec(), &numbers).unwrap()
-    }
+    use crate::tensor::fixtures::tensor;
 
     const SUM: Combination = Combination {
         instructions: 1.0,
