@@ -14,6 +14,7 @@ pub mod legalize;
 pub mod loops;
 mod matrix;
 mod order;
+mod pass_options;
 pub mod pipelining;
 mod programs;
 pub mod request;

@@ -33,7 +33,7 @@ use llopt_dialects::tables::types::{RankedTensor, TensorDesc};
 use llopt_dialects::tt;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, Walk};
-use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use crate::layouts::{retype_function, shares_of};
@@ -46,12 +46,11 @@ const LEAST_ROW: u64 = 16;
 pub static SHARE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["ttg"],
-    options: &[PassOption {
-        name: "num-ctas",
-        description: "the number of blocks of a cluster",
-        kind: OptionKind::Int,
-        default: "1",
-    }],
+    options: &[PassOption::integer(
+        "num-ctas",
+        "the number of blocks of a cluster",
+        "1",
+    )],
     ..PassSpec::new(
         "triton-nvidia-optimize-descriptor-encoding",
         "say which part of what a tensor descriptor moves each block of a cluster has",

@@ -72,7 +72,7 @@ use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tt;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{LocationExt, OperationExt, ValueExt, Walk};
-use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use melior::ir::{OperationRef, Value};
 
 use crate::axis::AxisAnalysis;
@@ -93,18 +93,16 @@ pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["tt", "arith", "scf"],
     options: &[
-        PassOption {
-            name: "memory",
-            description: "bytes of shared memory for the tiles of all stages",
-            kind: OptionKind::Int,
-            default: "0",
-        },
-        PassOption {
-            name: "num-stages",
-            description: "stages of loops that do not say so themselves; deep tiles are divided if they do not fit",
-            kind: OptionKind::Int,
-            default: "0",
-        },
+        PassOption::integer(
+            "memory",
+            "bytes of shared memory for the tiles of all stages",
+            "0",
+        ),
+        PassOption::integer(
+            "num-stages",
+            "stages of loops that do not say so themselves; deep tiles are divided if they do not fit",
+            "0",
+        ),
     ],
     ..PassSpec::new(
         "tensor-copies",

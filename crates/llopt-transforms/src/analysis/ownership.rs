@@ -41,7 +41,7 @@ use llopt_layout::f2::Echelon;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, Walk};
-use llopt_mlir::pass::{OptionKind, PassOption, PassSpec};
+use llopt_mlir::pass::{PassOption, PassSpec};
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::flow::{self, Carry, Symbols};
@@ -49,12 +49,10 @@ use crate::flow::{self, Carry, Symbols};
 /// Checks that layouts fit the semantics of ops.
 pub static VERIFY: PassSpec = PassSpec {
     operation: Some("builtin.module"),
-    options: &[PassOption {
-        name: REGROUPING,
-        description: "let ops regroup elements across threads, as code can: those who wrote the layouts may want it",
-        kind: OptionKind::Bool,
-        default: "false",
-    }],
+    options: &[PassOption::flag(
+        REGROUPING,
+        "let ops regroup elements across threads, as code can: those who wrote the layouts may want it",
+    )],
     ..PassSpec::new(
         "verify-layouts",
         "check that each thread holds the elements that it computes with",

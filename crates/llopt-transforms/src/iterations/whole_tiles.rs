@@ -55,7 +55,7 @@ use llopt_dialects::arith::{AndIOp, SelectOp};
 use llopt_dialects::meaning::facts::{Control, Integers, OpFacts};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, Walk, attr, key};
-use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_target::Target;
 use melior::dialect::arith as build;
@@ -67,6 +67,7 @@ use crate::loops::clone::Mapping;
 use crate::loops::induction::{self, Numbers};
 use crate::loops::unroll::{RARE, STAGES};
 use crate::loops::view::{For, If, is_loop};
+use crate::pass_options::{NUM_WARPS, TARGET, target};
 use crate::products::is_product;
 use bounded::{Bound, Bounded};
 use saving::{Prices, Widths};
@@ -82,20 +83,7 @@ const LONGEST_WAY: usize = 32;
 pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["arith", "scf", "tt"],
-    options: &[
-        PassOption {
-            name: "target",
-            description: "the GPU whose prices decide, such as cuda:90 or hip:gfx942",
-            kind: OptionKind::Text,
-            default: "cuda:90",
-        },
-        PassOption {
-            name: "num-warps",
-            description: "warps for each block",
-            kind: OptionKind::Int,
-            default: "4",
-        },
-    ],
+    options: &[TARGET, NUM_WARPS],
     ..PassSpec::new(
         "whole-tiles",
         "compute tiles that are whole without masks, and the last one apart",
@@ -104,8 +92,7 @@ pub static REWRITE: PassSpec = PassSpec {
 };
 
 fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
-    let target =
-        Target::parse(run.text("target")).map_err(|error| Complaint::new(error.to_string()))?;
+    let target = target(run)?;
     let warps = u64::try_from(run.integer("num-warps")).unwrap_or(1).max(1);
     rewrite(module, warps * u64::from(target.warp_size()), target);
     Ok(())

@@ -50,15 +50,16 @@ mod terms;
 
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
-use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
-use llopt_target::{Feature, Target};
+use llopt_target::Feature;
 use melior::ir::OperationRef;
 
 use crate::loops::concatenate::Concatenation;
 use crate::loops::induction::{is_multiple, most_iterations};
 use crate::loops::unroll::{RARE, STAGES};
 use crate::loops::view::{For, innermost};
+use crate::pass_options::{NUM_WARPS, TARGET, target};
 use crate::pipelining::place;
 use crate::request::Request;
 pub use price::{Cycles, Setting};
@@ -75,30 +76,17 @@ pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["arith", "scf", "tt"],
     options: &[
-        PassOption {
-            name: "target",
-            description: "the GPU whose model decides, such as cuda:90 or hip:gfx942",
-            kind: OptionKind::Text,
-            default: "cuda:90",
-        },
-        PassOption {
-            name: "num-warps",
-            description: "warps for each block",
-            kind: OptionKind::Int,
-            default: "4",
-        },
-        PassOption {
-            name: "num-stages",
-            description: "in how many stages loops will be pipelined that do not say so themselves",
-            kind: OptionKind::Int,
-            default: "3",
-        },
-        PassOption {
-            name: "everywhere",
-            description: "widen wherever it is possible, not only where the model predicts a gain",
-            kind: OptionKind::Bool,
-            default: "false",
-        },
+        TARGET,
+        NUM_WARPS,
+        PassOption::integer(
+            "num-stages",
+            "in how many stages loops will be pipelined that do not say so themselves",
+            "3",
+        ),
+        PassOption::flag(
+            "everywhere",
+            "widen wherever it is possible, not only where the model predicts a gain",
+        ),
     ],
     ..PassSpec::new(
         "wide-iterations",
@@ -108,8 +96,7 @@ pub static REWRITE: PassSpec = PassSpec {
 };
 
 fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
-    let target =
-        Target::parse(run.text("target")).map_err(|error| Complaint::new(error.to_string()))?;
+    let target = target(run)?;
     let number = |name: &str| u32::try_from(run.integer(name)).unwrap_or(1).max(1);
     let setting = Setting {
         target,

@@ -21,7 +21,7 @@ use llopt_dialects::tables::types::{RankedTensor, class_of};
 use llopt_dialects::tt::{DotOp, ElementwiseInlineAsmOp, InputPrecision, SplatOp};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
-use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use melior::dialect::arith;
 use melior::ir::attribute::FloatAttribute;
@@ -31,12 +31,10 @@ use melior::ir::{Location, Operation, OperationRef, Type, Value, ValueLike};
 pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["tt", "arith"],
-    options: &[PassOption {
-        name: "emu-tf32",
-        description: "take tf32x3 apart too: the target multiplies tf32",
-        kind: OptionKind::Bool,
-        default: "false",
-    }],
+    options: &[PassOption::flag(
+        "emu-tf32",
+        "take tf32x3 apart too: the target multiplies tf32",
+    )],
     ..PassSpec::new(
         "tritongpu-F32DotTC",
         "split products of f32 into products of narrower formats",

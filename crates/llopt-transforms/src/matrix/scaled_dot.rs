@@ -30,7 +30,7 @@ use llopt_dialects::ttg;
 use llopt_layout::Dim;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
-use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_target::{Feature, Target};
 use melior::Context;
@@ -45,12 +45,11 @@ use crate::layouts::{Grid, unit_layout};
 pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["tt", "ttg", "arith"],
-    options: &[PassOption {
-        name: "target",
-        description: "the GPU for whose matrix units products are kept or laid out; without one, threads multiply",
-        kind: OptionKind::Text,
-        default: "",
-    }],
+    options: &[PassOption::text(
+        "target",
+        "the GPU for whose matrix units products are kept or laid out; without one, threads multiply",
+        "",
+    )],
     ..PassSpec::new(
         "decompose-scaled-dot",
         "multiply scaled operands as 16-bit floats",

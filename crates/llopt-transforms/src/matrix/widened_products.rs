@@ -11,24 +11,24 @@ use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{DotOp, FpToFpOp, InputPrecision};
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
-use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_target::Target;
 use llopt_target::matrix::{MatrixElement, instructions_for};
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use crate::layouts::elements_of;
+use crate::pass_options::target;
 
 /// The pass.
 pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["tt"],
-    options: &[PassOption {
-        name: "target",
-        description: "the GPU whose matrix units are asked",
-        kind: OptionKind::Text,
-        default: "",
-    }],
+    options: &[PassOption::text(
+        "target",
+        "the GPU whose matrix units are asked",
+        "",
+    )],
     ..PassSpec::new(
         "widen-products",
         "multiply eight-bit floats that no matrix unit takes as 16-bit floats",
@@ -37,8 +37,7 @@ pub static REWRITE: PassSpec = PassSpec {
 };
 
 fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
-    let target =
-        Target::parse(run.text("target")).map_err(|error| Complaint::new(error.to_string()))?;
+    let target = target(run)?;
     widen(module, target);
     Ok(())
 }

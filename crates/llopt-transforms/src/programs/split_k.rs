@@ -47,7 +47,7 @@ use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::ttng::ClusterRankOp;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt, Walk, attr};
-use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{BlockRef, OperationRef, Value, ValueLike};
 
@@ -70,12 +70,11 @@ pub const MOST_BLOCKS: u32 = 8;
 pub static SPLIT: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["arith", "scf", "tt", "ttng"],
-    options: &[PassOption {
-        name: "blocks",
-        description: "the number of blocks that share the products of a tile",
-        kind: OptionKind::Int,
-        default: "2",
-    }],
+    options: &[PassOption::integer(
+        "blocks",
+        "the number of blocks that share the products of a tile",
+        "2",
+    )],
     ..PassSpec::new(
         "tritongpu-split-k",
         "let the blocks of a cluster share the iterations of a loop of products",

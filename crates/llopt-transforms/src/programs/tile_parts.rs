@@ -41,7 +41,7 @@ use llopt_dialects::tt::{
 };
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, RegionExt, ValueExt, Walk, attr};
-use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, OperationRef, Value, ValueLike};
@@ -64,18 +64,16 @@ pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["arith", "scf", "tt"],
     options: &[
-        PassOption {
-            name: "parts",
-            description: "the number of blocks that each compute a part of a program's tile",
-            kind: OptionKind::Int,
-            default: "1",
-        },
-        PassOption {
-            name: "rows",
-            description: "the number of rows of tiles that are computed where others are not seen; 0 for all",
-            kind: OptionKind::Int,
-            default: "0",
-        },
+        PassOption::integer(
+            "parts",
+            "the number of blocks that each compute a part of a program's tile",
+            "1",
+        ),
+        PassOption::integer(
+            "rows",
+            "the number of rows of tiles that are computed where others are not seen; 0 for all",
+            "0",
+        ),
     ],
     ..PassSpec::new("tile-parts", "let blocks compute parts of tiles", run)
 };
