@@ -70,7 +70,7 @@ pub fn insert(module: OperationRef<'_, '_>, plans: &Plans) -> Result<usize, Comp
         turns::settle(&mut graph, &in_turns);
         // Nothing is written when a program enters a kernel; other functions begin where they are called.
         let is_kernel = !flow::is_private(function);
-        for node in graph.needless_meetings() {
+        for node in graph.needless_cluster_barriers() {
             let operation = buffers.program.points[points[node]].operation;
             operation.set_attr(CLUSTER_HAS_MET, attr::unit(operation.ctx()));
             graph.nodes[node].is_barrier = false;

@@ -16,7 +16,7 @@ use llopt_plan::scratch::Readers;
 use llopt_plan::warp_parts::WarpParts;
 use melior::ir::OperationRef;
 
-use super::placement::{Access, AccessKind, Graph, Meeting, Node};
+use super::placement::{Access, AccessKind, ClusterBarrier, Graph, Node};
 use super::slots::Slots;
 use crate::allocation::{ALLOCATION_OFFSET, BufferOwner, FunctionBuffers};
 use crate::program::Point;
@@ -146,7 +146,7 @@ fn exchange(
     let crosses = *readers != Readers::Block;
     if *readers == Readers::ClusterWrites {
         node.is_barrier = true;
-        node.meeting = Meeting::IfNeeded;
+        node.cluster_barrier = ClusterBarrier::IfNeeded;
     }
     node.accesses
         .push(Access::new(AccessKind::Write, range.clone()));
@@ -155,22 +155,22 @@ fn exchange(
     let reads = Node {
         accesses: vec![Access::new(AccessKind::Read, range)],
         is_barrier: true,
-        meeting: if crosses {
-            Meeting::Always
+        cluster_barrier: if crosses {
+            ClusterBarrier::Always
         } else {
-            Meeting::Never
+            ClusterBarrier::Never
         },
         ..Node::default()
     };
     if *readers != Readers::ClusterReads {
         return (vec![node], reads);
     }
-    let meets = Node {
+    let end = Node {
         is_barrier: true,
-        meeting: Meeting::Always,
+        cluster_barrier: ClusterBarrier::Always,
         ..Node::default()
     };
-    (vec![node, reads], meets)
+    (vec![node, reads], end)
 }
 
 /// Sets the successors of each node, and the loop that it is in. `first` has the first node of each point.

@@ -203,7 +203,7 @@ impl Access {
 
 /// Whether a node is a cluster barrier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Meeting {
+pub enum ClusterBarrier {
     /// It is not.
     #[default]
     Never,
@@ -225,7 +225,7 @@ pub struct Node {
     /// Whether it makes what threads have written visible to the asynchronous copy unit.
     pub is_fence: bool,
     /// Whether there is a cluster barrier before its accesses; that is a barrier of the block as well.
-    pub meeting: Meeting,
+    pub cluster_barrier: ClusterBarrier,
     /// The node at which the innermost loop around this one is entered (it lies outside that loop,
     /// every path into the loop passes it, and no path from inside comes back to it without leaving
     /// all of the loop).

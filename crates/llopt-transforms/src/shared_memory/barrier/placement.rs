@@ -26,7 +26,7 @@
 
 use std::collections::BTreeSet;
 
-pub use super::node::{Access, AccessKind, Meeting, Node, Turn};
+pub use super::node::{Access, AccessKind, ClusterBarrier, Node, Turn};
 use super::separation::{Separation, Terms};
 
 /// A program; the first node is its entry.
@@ -65,15 +65,16 @@ impl Graph {
     /// The nodes that need no cluster barrier: on every path to such a node there is one after the last access to the
     /// bytes that the node writes, and after the program began. Cluster barriers that could themselves be left out do
     /// not count.
-    pub fn needless_meetings(&self) -> Vec<usize> {
-        let is_asked = |&index: &usize| self.nodes[index].meeting == Meeting::IfNeeded;
+    pub fn needless_cluster_barriers(&self) -> Vec<usize> {
+        let is_asked =
+            |&index: &usize| self.nodes[index].cluster_barrier == ClusterBarrier::IfNeeded;
         let asked: Vec<usize> = (0..self.nodes.len()).filter(is_asked).collect();
         if asked.is_empty() {
             return asked;
         }
         // The accesses since the last cluster barrier; before the first node, unknown ones.
         let since_meeting = Terms {
-            is_cut: |node| node.meeting == Meeting::Always,
+            is_cut: |node| node.cluster_barrier == ClusterBarrier::Always,
             is_left: |_| true,
             meets: |_| false,
             conflict: |_, _| false,
@@ -510,16 +511,16 @@ mod tests {
             ]),
         ]);
         for write in [0, 3, 5] {
-            graph.nodes[write].meeting = Meeting::IfNeeded;
-            graph.nodes[write + 1].meeting = Meeting::Always;
+            graph.nodes[write].cluster_barrier = ClusterBarrier::IfNeeded;
+            graph.nodes[write + 1].cluster_barrier = ClusterBarrier::Always;
         }
         // All but the first, before which some block may not have started.
-        assert_eq!(graph.needless_meetings(), [3, 5]);
+        assert_eq!(graph.needless_cluster_barriers(), [3, 5]);
         // A read after the cluster barrier may still be going on when the next iteration writes.
         graph.nodes[5].accesses[0].start = 8;
         graph.nodes[5].accesses[0].end = 9;
         graph.nodes[6].accesses[0] = Access::new(Read, 1..2);
-        assert_eq!(graph.needless_meetings(), [5]);
+        assert_eq!(graph.needless_cluster_barriers(), [5]);
     }
 
     #[test]

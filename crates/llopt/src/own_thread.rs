@@ -29,11 +29,11 @@ use crate::{Budget, Diagnostic, Error, isolation};
 /// Address space for the stack of a compilation, in bytes.
 const STACK: usize = 1 << 30;
 
-/// The action of a contained thread on the message of a fatal error.
+/// The action of such a thread on the message of a fatal error.
 type OnFatal = Box<dyn Fn(String)>;
 
 thread_local! {
-    /// Set in contained threads.
+    /// Set in such threads.
     static ON_FATAL: RefCell<Option<OnFatal>> = const { RefCell::new(None) };
     /// Likewise: the progress of the thread.
     static PROGRESS: RefCell<Option<Arc<Progress>>> = const { RefCell::new(None) };
@@ -51,7 +51,7 @@ pub fn is_overrunning() -> bool {
     LEFT_ALONE.load(Ordering::Relaxed)
 }
 
-/// The progress of a contained thread, for the message in case it is abandoned.
+/// The progress of such a thread, for the message in case it is abandoned.
 #[derive(Default)]
 struct Progress {
     phase: Mutex<&'static str>,
@@ -104,22 +104,22 @@ pub(crate) fn at(place: &str) {
 ///
 /// # Errors
 /// Those of `work`; a bug if it panics, if LLVM reports a fatal error, or if no thread can be created.
-pub(crate) fn contained<T: Send + 'static>(
+pub(crate) fn in_own_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    contained_within(None, work)
+    in_own_thread_within(None, work)
 }
 
 /// The same, with a budget for its time.
 ///
 /// # Errors
 /// As above; invalid input, at the location of the kernel, if the time is exceeded.
-pub(crate) fn contained_within<T: Send + 'static>(
+pub(crate) fn in_own_thread_within<T: Send + 'static>(
     budget: Option<Budget>,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     static INSTALL: Once = Once::new();
-    // SAFETY: the handler never returns in a contained thread and touches nothing of LLVM's.
+    // SAFETY: the handler never returns in such a thread and touches nothing of LLVM's.
     INSTALL.call_once(|| {
         unsafe {
             inkwell::support::error_handling::install_fatal_error_handler(on_fatal_error);
@@ -282,8 +282,8 @@ mod tests {
 
     #[test]
     fn results_and_panics_come_back() {
-        assert_eq!(contained(|| Ok(7)).unwrap(), 7);
-        let error = contained::<()>(|| panic!("at the disco")).unwrap_err();
+        assert_eq!(in_own_thread(|| Ok(7)).unwrap(), 7);
+        let error = in_own_thread::<()>(|| panic!("at the disco")).unwrap_err();
         assert_eq!(error.class(), ErrorClass::Bug);
         assert!(error.to_string().contains("panic: at the disco"));
     }
@@ -295,7 +295,7 @@ mod tests {
             time: 60,
             ..Budget::default()
         };
-        let error = contained_within::<()>(Some(budget), || {
+        let error = in_own_thread_within::<()>(Some(budget), || {
             begin_phase("spin");
             at("k.ttgir:3:4");
             loop {
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_fatal_error_of_llvm_does_not_end_the_process() {
-        let error = contained::<()>(|| {
+        let error = in_own_thread::<()>(|| {
             on_fatal_error(c"out of registers".as_ptr());
             Ok(())
         })

@@ -1,7 +1,7 @@
 //! A pool of contexts.
 //!
 //! To make a context for one small module costs more than to compile the module: dialects register hundreds of
-//! operations in it, and dropping the context frees them all. So a context returns to a [`Shelf`] after use, and the
+//! operations in it, and dropping the context frees them all. So a context returns to a [`ContextPool`] after use, and the
 //! next user, in any thread, takes it from there. There are never more contexts than were in use at the same time.
 //!
 //! A context keeps only what is the same for every module: dialects, and attributes, types and locations, each of
@@ -14,7 +14,7 @@ use std::{
 };
 
 /// A pool of contexts that are all made in the same way.
-pub struct Shelf {
+pub struct ContextPool {
     waiting: Mutex<Vec<Kept>>,
     /// The number of uses after which a context is dropped.
     uses: u32,
@@ -29,7 +29,7 @@ struct Kept {
 // SAFETY: a context without threads of its own has no state of a thread, and only one owner uses it at a time.
 unsafe impl Send for Kept {}
 
-impl Shelf {
+impl ContextPool {
     /// An empty pool for contexts that are used `uses` times, at least once.
     pub const fn new(uses: u32) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Shelf {
             },
         };
         Ok(Taken {
-            shelf: self,
+            pool: self,
             kept: Some(kept),
         })
     }
@@ -66,7 +66,7 @@ impl Shelf {
 
 /// A context in use. Dropping this returns it to the pool.
 pub struct Taken<'s> {
-    shelf: &'s Shelf,
+    pool: &'s ContextPool,
     kept: Option<Kept>,
 }
 
@@ -90,7 +90,7 @@ impl Drop for Taken<'_> {
         if let Some(mut kept) = self.kept.take() {
             kept.left = kept.left.saturating_sub(1);
             if kept.left > 0 {
-                self.shelf.lock().push(kept);
+                self.pool.lock().push(kept);
             }
         }
     }
@@ -109,10 +109,10 @@ mod tests {
 
     #[test]
     fn a_context_is_used_again_but_not_for_ever() {
-        let shelf = Shelf::new(2);
+        let pool = ContextPool::new(2);
         let mut made = 0;
         for expected in [1, 1, 2, 2] {
-            let taken = shelf.take(|| {
+            let taken = pool.take(|| {
                 made += 1;
                 make()
             });
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn contexts_in_use_at_once_are_different() -> Result<(), Infallible> {
-        let shelf = Shelf::new(8);
-        let (one, other) = (shelf.take(make)?, shelf.take(make)?);
+        let pool = ContextPool::new(8);
+        let (one, other) = (pool.take(make)?, pool.take(make)?);
         assert!(*one != *other);
         Ok(())
     }
