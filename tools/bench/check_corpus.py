@@ -67,17 +67,12 @@ def examine(llopt, kernel, folder, assembly_only):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", help="folder of *.jsonl.gz; without it, the examples")
-    parser.add_argument("--llopt", default=corpus.ROOT / "target/release/llopt", type=Path)
-    parser.add_argument("--targets", default="")
-    parser.add_argument("--only", default="", help="regular expression on the kernel's name")
+    corpus.add_arguments(parser)
     parser.add_argument("--assembly", action="store_true", help="do not assemble")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
 
-    targets = [target for target in arguments.targets.split(",") if target]
-    corpus.find_vendor_tools()
-    kernels = corpus.load(arguments.corpus, targets, arguments.only)
+    kernels = corpus.chosen(arguments)
     counts = collections.defaultdict(collections.Counter)
     reasons = collections.defaultdict(list)
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(arguments.jobs) as pool:

@@ -99,10 +99,7 @@ def geometric_mean(numbers):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", help="folder of *.jsonl.gz; without it, the examples")
-    parser.add_argument("--llopt", default=corpus.ROOT / "target/release/llopt", type=Path)
-    parser.add_argument("--targets", default="")
-    parser.add_argument("--only", default="", help="regular expression on the kernel's name")
+    corpus.add_arguments(parser)
     parser.add_argument("--triton", action="store_true", help="count Triton's output anew")
     parser.add_argument("--listings", type=Path, help="folder that keeps Triton's listings")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one kernel")
@@ -112,11 +109,9 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
 
-    targets = [target for target in arguments.targets.split(",") if target]
-    corpus.find_vendor_tools()
     if arguments.listings:
         arguments.listings.mkdir(parents=True, exist_ok=True)
-    kernels = corpus.load(arguments.corpus, targets, arguments.only)
+    kernels = corpus.chosen(arguments)
     records, failures = [], collections.defaultdict(list)
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(arguments.jobs) as pool:
         folder = Path(scratch)

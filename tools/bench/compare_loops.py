@@ -207,15 +207,10 @@ def compare(llopt, kernel, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", required=True, help="folder of *.jsonl.gz")
-    parser.add_argument("--llopt", default=corpus.ROOT / "target/release/llopt", type=Path)
-    parser.add_argument("--targets", default="")
-    parser.add_argument("--only", default="", help="regular expression on the kernel's name")
+    corpus.add_arguments(parser, required=True)
     parser.add_argument("--json", type=Path, help="write every record here")
     arguments = parser.parse_args()
-    targets = [target for target in arguments.targets.split(",") if target]
-    corpus.find_vendor_tools()
-    kernels = [k for k in corpus.load(arguments.corpus, targets, arguments.only) if PRODUCT.search(k.text)]
+    kernels = [k for k in corpus.chosen(arguments) if PRODUCT.search(k.text)]
     records, left_out = [], collections.Counter()
     print("| target | kernel | llopt | Triton 3.6 | for as much work | wavefronts | Triton's | more of |")
     print("|---|---|---:|---:|---:|---:|---:|---|")

@@ -90,10 +90,8 @@ def time_triton(kernel, path, runs, timeout):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", help="folder of *.jsonl.gz; without it, the examples")
-    parser.add_argument("--targets", default="cuda:90,hip:gfx942")
+    corpus.add_arguments(parser, "cuda:90,hip:gfx942", needs_llopt=False)
     parser.add_argument("--form", choices=("ttgir", "ttir"), default="ttgir")
-    parser.add_argument("--only", default="", help="regular expression on the kernel's name")
     parser.add_argument("--sample", type=int, default=1, help="only every Nth kernel")
     parser.add_argument("--runs", type=int, default=5, help="measured compilations of each kernel")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one kernel")
@@ -104,8 +102,7 @@ def main():
     parser.add_argument("--json", type=Path, help="write every time here")
     arguments = parser.parse_args()
 
-    corpus.find_vendor_tools()
-    kernels = corpus.load(arguments.corpus, arguments.targets.split(","), arguments.only)
+    kernels = corpus.chosen(arguments)
     kernels = [k for k in kernels if k.stage(arguments.form)][:: arguments.sample]
     benchmark = arguments.benchmark or build_benchmark()
     records, refused = [], []

@@ -50,6 +50,27 @@ def find_vendor_tools():
         os.environ[name] = path
 
 
+def add_arguments(parser, targets="", required=False, needs_llopt=True):
+    """The arguments by which a script's kernels are chosen; `targets` are those unless others are given."""
+    said = "folder of *.jsonl.gz" + ("" if required else "; without it, the examples")
+    parser.add_argument("--corpus", required=required, help=said)
+    parser.add_argument("--targets", default=targets, help="with commas between them" + ("" if targets else "; else all"))
+    parser.add_argument("--only", default="", help="regular expression on the kernel's name")
+    if needs_llopt:
+        parser.add_argument("--llopt", default=ROOT / "target/release/llopt", type=Path)
+
+
+def named_targets(arguments):
+    """The targets that the arguments name; none if they name none."""
+    return [target for target in arguments.targets.split(",") if target]
+
+
+def chosen(arguments, failed=False):
+    """The kernels that the arguments choose; finds the vendors' tools, which `llopt` needs for them."""
+    find_vendor_tools()
+    return load(arguments.corpus, named_targets(arguments), arguments.only, failed)
+
+
 def load(path, targets=None, pattern="", failed=False):
     """Kernels of a corpus folder (of the examples if `path` is none), filtered.
 

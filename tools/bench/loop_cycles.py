@@ -108,18 +108,13 @@ def compare(arguments, kernel, theirs, form, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", required=True, help="folder of *.jsonl.gz")
-    parser.add_argument("--llopt", default=corpus.ROOT / "target/release/llopt", type=Path)
+    corpus.add_arguments(parser, "hip:gfx942,hip:gfx950,hip:gfx1100,hip:gfx1200", required=True)
     prefix = Path(os.environ.get("LLVM_SYS_221_PREFIX", "/usr/lib/llvm-22"))
     parser.add_argument("--mca", default=prefix / "bin/llvm-mca", type=Path)
-    parser.add_argument("--targets", default="hip:gfx942,hip:gfx950,hip:gfx1100,hip:gfx1200")
     parser.add_argument("--forms", default="ttgir,ttir", help="what is compiled")
-    parser.add_argument("--only", default="", help="regular expression on the kernel's name")
     parser.add_argument("--json", type=Path, help="write every record here")
     arguments = parser.parse_args()
-    targets = [target for target in arguments.targets.split(",") if target]
-    corpus.find_vendor_tools()
-    kernels = [k for k in corpus.load(arguments.corpus, targets, arguments.only) if PRODUCT.search(k.text)]
+    kernels = [k for k in corpus.chosen(arguments) if PRODUCT.search(k.text)]
     records, left_out = [], collections.Counter()
     print("| target | from | kernel | instructions, llopt | Triton 3.6 | cycles, llopt | Triton 3.6 | ratio |")
     print("|---|---|---|---:|---:|---:|---:|---:|")

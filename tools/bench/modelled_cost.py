@@ -222,7 +222,7 @@ def main():
     arguments = parser.parse_args()
 
     corpus.find_vendor_tools()
-    targets = [target for target in arguments.targets.split(",") if target]
+    targets = corpus.named_targets(arguments)
     if arguments.corpus is None and not arguments.triton:
         parser.error("the cases need --triton")
     kernels = corpus.load(arguments.corpus, targets, arguments.only) if arguments.corpus else list(cases(targets))

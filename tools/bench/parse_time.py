@@ -105,8 +105,7 @@ class Triton:
 
 def stage_files(arguments, scratch):
     """(target, name, path) of every file to read; `.ttir` once for each vendor."""
-    targets = arguments.targets.split(",") if arguments.targets else None
-    for kernel in corpus.load(arguments.corpus, targets, arguments.only):
+    for kernel in corpus.load(arguments.corpus, corpus.named_targets(arguments), arguments.only):
         for stage in arguments.stages.split(","):
             text = kernel.stage(stage)
             if text is None:
@@ -145,10 +144,8 @@ def measure(files, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", help="folder of *.jsonl.gz; without it, the examples")
-    parser.add_argument("--targets", default="", help="for instance cuda:90,hip:gfx942; else all")
+    corpus.add_arguments(parser, needs_llopt=False)
     parser.add_argument("--stages", default="ttir,ttgir")
-    parser.add_argument("--only", default="", help="regular expression on the kernel's name")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--limit", type=float, default=1.0)
     parser.add_argument("--files", action="store_true", help="one line for each file")

@@ -95,9 +95,7 @@ def measured(path, target):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", help="folder of *.jsonl.gz; without it, the examples")
-    parser.add_argument("--targets", default="cuda:90,hip:gfx942")
-    parser.add_argument("--only", default="", help="regular expression on the kernel's name")
+    corpus.add_arguments(parser, "cuda:90,hip:gfx942", needs_llopt=False)
     parser.add_argument("--sample", type=int, default=1, help="every Nth kernel of a target")
     parser.add_argument("--limit", type=float, default=0.5)
     parser.add_argument("--json", type=Path, help="write every time here")

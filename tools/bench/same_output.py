@@ -103,18 +103,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("baseline", type=Path)
     parser.add_argument("llopt", type=Path)
-    parser.add_argument("--corpus", help="folder of *.jsonl.gz; without it, the examples")
     parser.add_argument("--form", default="ttgir", choices=("ttgir", "ttir"))
-    parser.add_argument("--targets", default="")
-    parser.add_argument("--only", default="", help="regular expression on the kernel's name")
+    corpus.add_arguments(parser, needs_llopt=False)
     parser.add_argument("--store", type=Path, help="folder that keeps the baseline's results")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--shown", type=int, default=5, help="differences that are printed")
     arguments = parser.parse_args()
 
-    targets = [target for target in arguments.targets.split(",") if target]
-    corpus.find_vendor_tools()
-    kernels = corpus.load(arguments.corpus, targets, arguments.only, failed=True)
+    kernels = corpus.chosen(arguments, failed=True)
     kernels = [kernel for kernel in kernels if kernel.stage(arguments.form)]
     counts = collections.defaultdict(collections.Counter)
     details = []

@@ -23,7 +23,6 @@ import json
 import re
 import statistics
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -263,24 +262,16 @@ def measure(driver, clocks, folder, case):
 
 
 def work(arguments, cases):
-    """The child: measures the cases from a number on, and prints a line for each."""
+    """The child: measures the cases from a number on."""
     driver = cuda_driver.Driver()
-    children.send(device=f"{driver.name}, driver {driver.version}")
     clocks = Clocks(driver)
-    for number in range(arguments.child, len(cases)):
-        case = cases[number]
-        if not is_wanted(case, arguments.only):
-            continue
-        if time.time() > arguments.until:
-            return
-        children.send(begin=number)
-        try:
-            record = measure(driver, clocks, arguments.folder, case)
-        except cuda_driver.CudaError as error:
-            children.send(number=number, record={"not measured": str(error)[:300]})
-            # The context may be unusable now.
-            sys.exit(1)
-        children.send(number=number, record=record)
+    children.work(
+        arguments,
+        cases,
+        driver,
+        lambda case: is_wanted(case, arguments.only),
+        lambda case: measure(driver, clocks, arguments.folder, case),
+    )
 
 
 def is_wanted(case, only):
@@ -290,11 +281,7 @@ def is_wanted(case, only):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--json", type=Path, help="write everything here")
-    parser.add_argument("--only", default="", help="regular expression on kernel and configuration")
-    parser.add_argument("--seconds", type=float, default=140, help="no case is begun after these")
-    children.add_arguments(parser)
+    children.add_arguments(parser, 140, "kernel and configuration")
     arguments = parser.parse_args()
     cases = json.loads((arguments.folder / "cases.json").read_text())
     if arguments.child is not None:

@@ -10,6 +10,9 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+import cuda_driver
 
 # A message begins with this in the output of a child.
 MARK = "@record "
@@ -20,10 +23,33 @@ def send(**message):
     print(MARK + json.dumps(message), flush=True)
 
 
-def add_arguments(parser):
-    """The parameters of the child."""
+def add_arguments(parser, seconds, named):
+    """The parameters of a program that measures cases, and of its children; `--only` matches what `named` says."""
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--json", type=Path, help="write everything here")
+    parser.add_argument("--only", default="", help=f"regular expression on {named}")
+    parser.add_argument("--seconds", type=float, default=seconds, help="no case is begun after these")
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--until", type=float, help=argparse.SUPPRESS)
+
+
+def work(arguments, cases, driver, is_wanted, measure_one):
+    """The child: measures the cases from a number on, and sends the record of each."""
+    send(device=f"{driver.name}, driver {driver.version}")
+    for number in range(arguments.child, len(cases)):
+        case = cases[number]
+        if not is_wanted(case):
+            continue
+        if time.time() > arguments.until:
+            return
+        send(begin=number)
+        try:
+            record = measure_one(case)
+        except cuda_driver.CudaError as error:
+            send(number=number, record={"not measured": str(error)[:300]})
+            # The context may be unusable now.
+            sys.exit(1)
+        send(number=number, record=record)
 
 
 def measure(command, cases, seconds):

@@ -26,7 +26,6 @@ import children
 import cuda_driver
 import layout_rank_launches
 import layout_ranks
-from cases import Array
 
 ROUNDS = 11
 # Microseconds of one assignment in a round, and how many launches these may be.
@@ -172,31 +171,20 @@ def in_turns(clock, runs):
 def work(arguments, cases):
     """The child: measures the cases from a number on."""
     driver = cuda_driver.Driver()
-    children.send(device=f"{driver.name}, driver {driver.version}")
     clock = Clock(driver)
     with zipfile.ZipFile(arguments.folder / layout_ranks.KERNELS) as packed:
-        for number in range(arguments.child, len(cases)):
-            if not re.search(arguments.only, cases[number]["kernel"]):
-                continue
-            if time.time() > arguments.until:
-                return
-            children.send(begin=number)
-            try:
-                record = measure(driver, clock, packed, cases[number])
-            except cuda_driver.CudaError as error:
-                children.send(number=number, record={"not measured": str(error)[:300]})
-                # The context may be unusable now.
-                sys.exit(1)
-            children.send(number=number, record=record)
+        children.work(
+            arguments,
+            cases,
+            driver,
+            lambda case: re.search(arguments.only, case["kernel"]),
+            lambda case: measure(driver, clock, packed, case),
+        )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--json", type=Path, help="write everything here")
-    parser.add_argument("--only", default="", help="regular expression on the kernel")
-    parser.add_argument("--seconds", type=float, default=240, help="no case is begun after these")
-    children.add_arguments(parser)
+    children.add_arguments(parser, 240, "the kernel")
     arguments = parser.parse_args()
     cases = json.loads((arguments.folder / "cases.json").read_text())
     if arguments.child is not None:

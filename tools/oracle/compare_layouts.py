@@ -22,7 +22,6 @@ import argparse
 import collections
 import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -157,7 +156,7 @@ def main():
     parser.add_argument("--json", type=Path, help="write every count here")
     arguments = parser.parse_args()
     corpus.find_vendor_tools()
-    targets = [target for target in arguments.targets.split(",") if target]
+    targets = corpus.named_targets(arguments)
     with ThreadPoolExecutor(arguments.jobs) as pool:
         llopt = arguments.llopt
         records = list(pool.map(lambda of: compare(llopt, *of), programs(arguments, targets)))

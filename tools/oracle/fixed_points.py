@@ -67,10 +67,7 @@ def examine(llopt, kernel):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", required=True, help="folder of *.jsonl.gz")
-    parser.add_argument("--llopt", default=corpus.ROOT / "target/release/llopt", type=Path)
-    parser.add_argument("--targets", default="cuda:90,hip:gfx942")
-    parser.add_argument("--only", default="", help="regular expression on the kernel's name")
+    corpus.add_arguments(parser, "cuda:90,hip:gfx942", required=True)
     parser.add_argument("--every", type=int, default=1, help="take every Nth kernel")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()

@@ -14,7 +14,6 @@ import argparse
 import collections
 import importlib
 import json
-import os
 import re
 import sys
 import tempfile

@@ -41,18 +41,13 @@ def prove(llopt, kernel, form, seconds, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", type=Path, help="without it, examples/")
-    parser.add_argument("--targets", default="", help="separated by commas; without it, all")
-    parser.add_argument("--only", default="", help="regular expression on the kernel")
+    corpus.add_arguments(parser)
     parser.add_argument("--order", action="store_true", help="only the order of what is asynchronous")
     parser.add_argument("--form", default="ttgir", choices=("ttgir", "ttir"), help="with layouts, or without")
-    parser.add_argument("--llopt", default="target/release/llopt", type=Path)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60, help="for a kernel")
     arguments = parser.parse_args()
-    corpus.find_vendor_tools()
-    targets = [target for target in arguments.targets.split(",") if target]
-    kernels = corpus.load(arguments.corpus, targets, arguments.only)
+    kernels = corpus.chosen(arguments)
     if arguments.form == "ttir":
         kernels = [kernel for kernel in kernels if kernel.ttir]
     options = ["--order"] if arguments.order else []

@@ -14,7 +14,6 @@ kernels have no layouts, and the layout engine is tested as well.
 import argparse
 import collections
 import json
-import os
 import re
 import subprocess
 import sys
@@ -244,19 +243,14 @@ def verdict(outcome):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", help="folder of *.jsonl.gz; without it, the examples")
-    parser.add_argument("--llopt", default=corpus.ROOT / "target/release/llopt", type=Path)
-    parser.add_argument("--targets", default="")
-    parser.add_argument("--only", default="", help="regular expression on the kernel's name")
+    corpus.add_arguments(parser)
     parser.add_argument("--stage", choices=("ttir", "ttgir"), default="ttgir")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
 
-    targets = [target for target in arguments.targets.split(",") if target]
-    corpus.find_vendor_tools()
-    kernels = corpus.load(arguments.corpus, targets, arguments.only, failed=True)
+    kernels = corpus.chosen(arguments, failed=True)
     kernels = [kernel for kernel in kernels if kernel.stage(arguments.stage)]
     outcomes, counts = [], collections.defaultdict(collections.Counter)
     with ThreadPoolExecutor(arguments.jobs) as pool:

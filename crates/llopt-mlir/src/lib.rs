@@ -112,6 +112,7 @@
 //! into every change of an operation.
 
 pub mod asm;
+pub mod context_pool;
 pub mod diagnostic;
 pub mod dialect;
 mod ffi;
@@ -119,7 +120,6 @@ mod guard;
 pub mod ir;
 pub mod pass;
 pub mod rewrite;
-pub mod shelf;
 mod tool;
 
 pub use tool::{lsp_main, opt_main, parse_module, register_upstream_dialects};

@@ -45,6 +45,49 @@ pub struct PassOption {
     pub default: &'static str,
 }
 
+impl PassOption {
+    /// An option that is `true` or `false`, and `false` unless it is given.
+    #[must_use]
+    pub const fn flag(name: &'static str, description: &'static str) -> Self {
+        Self {
+            name,
+            description,
+            kind: OptionKind::Bool,
+            default: "false",
+        }
+    }
+
+    /// An option that is an integer.
+    #[must_use]
+    pub const fn integer(
+        name: &'static str,
+        description: &'static str,
+        default: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            description,
+            kind: OptionKind::Int,
+            default,
+        }
+    }
+
+    /// An option that is any text.
+    #[must_use]
+    pub const fn text(
+        name: &'static str,
+        description: &'static str,
+        default: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            description,
+            kind: OptionKind::Text,
+            default,
+        }
+    }
+}
+
 /// The form of an option's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {

@@ -27,41 +27,27 @@
 //! [`plans`] keeps the plans of a compilation. [`scratch`] says for any op how much shared memory it takes and who
 //! reads it, [`warp_parts`] which bytes of it each warp touches, and [`legality`] which layouts have no plan.
 //!
+//! A folder is a subject (`values`, `movement`, `combining`, `memory`, `matrix`, `loops`); each of its modules is public at
+//! the root by its own name.
+//!
 //! This crate knows no LLVM and emits nothing. It never runs a pass: the result of an analysis that a plan relies on
 //! is an argument.
 
-pub mod atomic;
-pub mod buffer;
-pub mod cluster;
-pub mod cluster_sum;
-pub mod conversion;
-pub mod copy_count;
-pub mod copy_sectors;
-pub mod element;
-pub mod elementwise;
-pub mod facts;
-pub mod gather;
-pub mod global_access;
-pub mod global_order;
-pub mod group_operand;
-pub mod lane_order;
-pub mod late_operands;
+mod combining;
 pub mod legality;
+mod loops;
+mod matrix;
+mod memory;
+mod movement;
 pub mod plans;
-pub mod priced;
-pub mod product;
-pub mod reduction;
-pub mod regroup;
-pub mod request;
-pub mod ring;
-pub mod scan;
-pub mod schedule;
-pub mod scratch;
-pub mod sectors;
-pub mod shared_access;
-pub mod tensor;
-pub mod turns;
-pub mod types;
-pub mod upcast;
-pub mod warp_parts;
-pub mod words;
+mod values;
+
+pub use combining::{cluster_sum, elementwise, reduction, scan};
+pub use loops::{schedule, turns};
+pub use matrix::{group_operand, late_operands, product, upcast};
+pub use memory::{
+    atomic, buffer, copy_count, copy_sectors, global_access, global_order, lane_order, ring,
+    scratch, sectors, shared_access, warp_parts,
+};
+pub use movement::{cluster, conversion, gather, priced, regroup, request};
+pub use values::{element, facts, tensor, types, words};

@@ -78,7 +78,7 @@ const NVIDIA_COSTS: GlobalCosts = GlobalCosts {
 
 /// The same where the warps of several blocks hide waits, so that only what occupies a unit counts: the lookup of a line
 /// takes one cycle, however many of its sectors are wanted. *Fitted* to whole kernels on an H100, a half of them, and
-/// judged on the others (`docs/performance.md`, "Costs of layouts beside times"): a load's wait is mostly hidden, and a part
+/// judged on the others (`docs/performance/layouts.md`, "Costs beside times"): a load's wait is mostly hidden, and a part
 /// of a sector that is stored by itself takes 2.5 cycles; with 1.5 to 4 the kernels are in the same order.
 const NVIDIA_COSTS_AMONG_BLOCKS: GlobalCosts = GlobalCosts {
     request: 1.0,

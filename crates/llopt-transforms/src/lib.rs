@@ -2,50 +2,41 @@
 //!
 //! This crate never sees LLVM IR and never compares an architecture number: the capabilities of a target come from
 //! `llopt-target`, and the algebra of layouts from `llopt-layout`.
+//!
+//! A folder is a subject, and its file beside it says what its passes have in common; a pass is public at the root by its
+//! own name, wherever it is.
+
+mod addressing;
+mod analysis;
+mod iterations;
+pub mod layouts;
+pub mod legalize;
+pub mod loops;
+mod matrix;
+mod order;
+mod pass_options;
+pub mod pipelining;
+mod programs;
+pub mod request;
+mod shared_memory;
+pub mod warp_groups;
 
 use llopt_mlir::pass::PassSpec;
 
-pub mod accumulators;
-pub mod allocation;
-pub mod axis;
-pub mod barrier;
-pub mod block_pointers;
-pub mod buffer_ops;
-mod chained_products;
-mod choice;
-pub mod compact_iterations;
-mod copied_loads;
-pub mod dependent_launch;
-pub mod descriptor_blocks;
-pub mod descriptor_objects;
-pub mod descriptor_to_copy;
-pub mod descriptor_to_pointer;
-pub mod early_loads;
-pub mod f32_dot;
-mod flow;
-pub mod late_operands;
-pub mod layouts;
-pub mod legalize;
-pub mod longest_first;
-pub mod loops;
-pub mod ownership;
-pub mod persistent;
-pub mod pipelining;
-pub mod products;
-mod program;
-pub mod reorder;
-pub mod request;
-pub mod scaled_dot;
-pub mod split_k;
-pub mod staged_conversions;
-pub mod tensor_copies;
-mod tile_addresses;
-pub mod tile_parts;
-pub mod unswitch;
-pub mod warp_groups;
-pub mod whole_tiles;
-pub mod wide_iterations;
-pub mod widened_products;
+pub use addressing::{
+    block_pointers, buffer_ops, descriptor_blocks, descriptor_objects, descriptor_to_copy,
+    descriptor_to_pointer, tensor_copies,
+};
+pub(crate) use addressing::{copied_loads, tile_addresses};
+pub use analysis::{axis, ownership};
+pub(crate) use analysis::{flow, program};
+pub use iterations::{compact_iterations, whole_tiles, wide_iterations};
+pub(crate) use matrix::chained_products;
+pub use matrix::{accumulators, f32_dot, products, scaled_dot, widened_products};
+pub use order::{early_loads, late_operands, reorder, staged_conversions};
+pub(crate) use programs::choice;
+pub use programs::{dependent_launch, longest_first, persistent, split_k, tile_parts, unswitch};
+pub use shared_memory::{allocation, barrier};
 
 /// All passes of this crate.
 pub static PASSES: &[&PassSpec] = &[

@@ -103,7 +103,7 @@ mod warps;
 use llopt_dialects::tables::module as launch;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, Walk};
-use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use melior::ir::OperationRef;
@@ -124,12 +124,11 @@ pub(crate) use graph::{ISSUERS, is_special, matrix_cycles};
 use stages::Given;
 
 /// The option of the passes that decide on stages.
-const NUM_STAGES: PassOption = PassOption {
-    name: "num-stages",
-    description: "in how many stages loops are pipelined that do not say so themselves; 0: as many as hide latencies",
-    kind: OptionKind::Int,
-    default: "3",
-};
+const NUM_STAGES: PassOption = PassOption::integer(
+    "num-stages",
+    "in how many stages loops are pipelined that do not say so themselves; 0: as many as hide latencies",
+    "3",
+);
 
 /// The value of [`NUM_STAGES`].
 fn stages_asked(run: &PassRun) -> Result<u32, Complaint> {

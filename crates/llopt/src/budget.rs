@@ -1,7 +1,7 @@
 //! Limits on the cost of a compilation.
 //!
 //! Values and code are checked before the work is done ([`check`]), time is watched while the compilation runs
-//! ([`contain`](crate::contain)), memory from outside of the process ([`isolation`](crate::isolation)). All four
+//! ([`own_thread`](crate::own_thread)), memory from outside of the process ([`isolation`](crate::isolation)). All four
 //! excesses are errors that say which number was exceeded and how to raise it, at the op that exceeds it, or at the
 //! kernel.
 

@@ -18,7 +18,7 @@ use llopt_transforms::axis::AxisAnalysis;
 use melior::Context;
 use melior::ir::Module;
 
-use crate::contain::contained_within;
+use crate::own_thread::in_own_thread_within;
 use crate::pipeline::{self, Stage};
 use crate::toolchain::{Objection, Subject};
 use crate::{
@@ -58,7 +58,7 @@ impl Compiler {
             return Err(Error::invalid(vec![defect]));
         }
         let (input, options) = (source.clone(), self.options.clone());
-        contained_within(Some(self.options.budget), move || {
+        in_own_thread_within(Some(self.options.budget), move || {
             run(&input, &options, kind)
         })
         .map_err(|error| match error.class() {

@@ -8,7 +8,7 @@ use inkwell::module::Module as LlvmModule;
 use llopt_codegen::{llvm::machine, llvm::optimize};
 use llopt_sim::{Argument, Launch, Machine, Report};
 
-use crate::contain::contained;
+use crate::own_thread::in_own_thread;
 use crate::{Error, Metadata, Options, Source, Timings, compiler, input, module, session};
 
 /// The buffers as a kernel left them, and the report of the run.
@@ -65,7 +65,7 @@ pub fn run_everywhere(
     engines: Engines,
 ) -> Result<Vec<Outcomes>, Error> {
     let (source, options) = (source.clone(), options.clone());
-    contained(move || execute(&source, &options, grid, &launches, engines))
+    in_own_thread(move || execute(&source, &options, grid, &launches, engines))
 }
 
 fn execute(

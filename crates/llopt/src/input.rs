@@ -6,7 +6,7 @@ use melior::ir::{Module, OperationRef};
 
 use crate::budget::check;
 use crate::module::{location_of, parse};
-use crate::{Error, Options, Source, contain, isolation};
+use crate::{Error, Options, Source, isolation, own_thread};
 
 /// Parses and verifies a source to be compiled, and rejects a module that cannot be compiled or would cost too much.
 ///
@@ -20,8 +20,8 @@ pub(crate) fn read<'c>(
     isolation::note_source(source);
     let module = parse(context, source)?;
     let place = kernel(&module).map_or_else(String::new, location_of);
-    contain::at(&place);
-    contain::has_assembly(assembly(&module));
+    own_thread::at(&place);
+    own_thread::has_assembly(assembly(&module));
     check::check(&module, options)?;
     Ok(module)
 }

@@ -3,7 +3,7 @@
 use llopt_sim::Launch;
 use llopt_sim::reference::{Bounds, Limits};
 
-use crate::contain::contained;
+use crate::own_thread::in_own_thread;
 use crate::{Error, Source, input, isolation, session};
 
 /// Why a kernel could not be run on the reference interpreter.
@@ -30,7 +30,7 @@ pub fn run_reference(
 ) -> Result<Bounds, ReferenceError> {
     let (source, mut run) = (source.clone(), launch.clone());
     // In a thread with enough stack for nested calls.
-    let (run, ended) = contained(move || {
+    let (run, ended) = in_own_thread(move || {
         let context = session::context()?;
         let module = input::read_to_interpret(&context, &source)?;
         isolation::lift_limits();

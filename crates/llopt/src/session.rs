@@ -1,7 +1,7 @@
 //! MLIR with llopt's dialects and passes.
 
+use llopt_mlir::context_pool::{ContextPool, Taken};
 use llopt_mlir::dialect::RegisterError;
-use llopt_mlir::shelf::{Shelf, Taken};
 use melior::Context;
 use melior::dialect::DialectRegistry;
 
@@ -18,7 +18,7 @@ pub(crate) fn context() -> Result<Context, Error> {
 
 /// The contexts of compilations. A context grows with each compilation by the size of its kernel's locations and
 /// constants, mostly less than a megabyte.
-static COMPILATIONS: Shelf = Shelf::new(32);
+static COMPILATIONS: ContextPool = ContextPool::new(32);
 
 /// A context like [`context`]'s, new or from the pool, for one compilation.
 pub(crate) fn shared_context() -> Result<Taken<'static>, Error> {
@@ -32,7 +32,7 @@ pub(crate) fn shared_context() -> Result<Taken<'static>, Error> {
 pub fn with_context<T: Send + 'static>(
     work: impl FnOnce(&Context) -> T + Send + 'static,
 ) -> Result<T, Error> {
-    crate::contain::contained(move || Ok(work(&context()?)))
+    crate::own_thread::in_own_thread(move || Ok(work(&context()?)))
 }
 
 fn registry() -> Result<DialectRegistry, RegisterError> {
@@ -51,7 +51,7 @@ fn registry() -> Result<DialectRegistry, RegisterError> {
 /// # Errors
 /// A bug in llopt, which MLIR could not report.
 pub fn optimizer_main(arguments: Vec<String>) -> Result<i32, Error> {
-    crate::contain::contained(move || {
+    crate::own_thread::in_own_thread(move || {
         let registry = registry().map_err(|error| Error::bug(error.to_string()))?;
         let title = "llopt, an optimiser of tile kernels";
         Ok(llopt_mlir::opt_main(&arguments, &registry, title))
@@ -65,7 +65,7 @@ pub fn optimizer_main(arguments: Vec<String>) -> Result<i32, Error> {
 /// # Errors
 /// A bug in llopt, which MLIR could not report.
 pub fn language_server_main(arguments: Vec<String>) -> Result<i32, Error> {
-    crate::contain::contained(move || {
+    crate::own_thread::in_own_thread(move || {
         let registry = registry().map_err(|error| Error::bug(error.to_string()))?;
         Ok(llopt_mlir::lsp_main(&arguments, &registry))
     })

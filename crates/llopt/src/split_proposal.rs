@@ -23,8 +23,8 @@ use llopt_target::{Feature, Target};
 use llopt_transforms::split_k::{self, Count};
 use serde::{Deserialize, Serialize};
 
-use crate::contain::contained_within;
 use crate::loop_schedules::{self, LoopSchedule};
+use crate::own_thread::in_own_thread_within;
 use crate::product_tile::{self, Memory, ProductTile, SingleRow, TileAccount};
 use crate::shared_loops::{self, SharedLoop};
 use crate::tensor_copies::{self, CopiedLoop};
@@ -106,7 +106,7 @@ pub fn propose_split(source: &Source, options: &Options) -> Result<Option<SplitP
         true => 2,
         false => 1,
     };
-    contained_within(Some(options.budget), move || {
+    in_own_thread_within(Some(options.budget), move || {
         let context = session::context()?;
         let module = input::read(&context, &source, &options)?;
         if split_k::loops_of_products(module.as_operation()).is_empty() {

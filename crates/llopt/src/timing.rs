@@ -21,7 +21,7 @@ pub struct Timings {
 impl Timings {
     /// Runs a phase and records its time under `name`. A phase that runs twice is listed twice.
     pub(crate) fn phase<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
-        crate::contain::begin_phase(name);
+        crate::own_thread::begin_phase(name);
         let (begin, processor) = (Instant::now(), ThreadTime::now());
         let result = work();
         self.processor.push(processor.elapsed());

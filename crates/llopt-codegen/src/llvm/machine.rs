@@ -18,7 +18,7 @@ use crate::llvm::c_api::{self, SharedMachine};
 use crate::targets::back_end::back_end;
 
 /// The machines that are not in use.
-static SHELF: Mutex<Vec<(Target, SharedMachine)>> = Mutex::new(Vec::new());
+static POOL: Mutex<Vec<(Target, SharedMachine)>> = Mutex::new(Vec::new());
 
 /// LLVM's machine for a target, for the use of one compilation.
 pub struct Machine {
@@ -32,10 +32,10 @@ impl Machine {
     /// # Errors
     /// A bug: this LLVM lacks the back end.
     pub fn of(target: Target) -> Result<Self, CodegenError> {
-        let mut shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
-        let used = shelf.iter().position(|(other, _)| *other == target);
-        let used = used.map(|place| shelf.swap_remove(place).1);
-        drop(shelf);
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = pool.iter().position(|(other, _)| *other == target);
+        let used = used.map(|place| pool.swap_remove(place).1);
+        drop(pool);
         let machine = match used {
             Some(machine) => machine,
             None => SharedMachine::new(make(target)?),
@@ -64,8 +64,7 @@ impl Drop for Machine {
             return;
         }
         if let Some(machine) = self.machine.take() {
-            SHELF
-                .lock()
+            POOL.lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push((self.target, machine));
         }

@@ -1,327 +1,41 @@
 //! The questions of neutral emission to a target: a trait, with one implementation per vendor.
 //!
 //! A hook exists only where the vendors' *instructions* differ. Where a capability differs, neutral code
-//! asks `target.has(Feature::X)` itself.
+//! asks `target.has(Feature::X)` itself. The files below have what these questions are about, one for each family, and
+//! the questions that only some vendors can answer, each a trait of its own.
 
+mod atomic;
+mod buffer;
 mod bulk;
 mod caching;
+mod kernel;
+mod math;
 mod matrix;
+mod memory;
 mod partition;
+mod scheduling;
 mod warp_copies;
 pub(crate) mod warp_group;
 
 use inkwell::types::BasicTypeEnum;
-use llopt_plan::element::{Element, Float8};
+use llopt_plan::element::Element;
 use llopt_plan::reduction::warp::WarpCombination;
 use llopt_target::Target;
 
+pub use atomic::{Atomic, FenceOrdering, Ordering, Scope, Update};
+pub use buffer::{BufferAccess, BufferHooks, BufferPlace};
 pub use bulk::{BoxCopy, BulkHooks, Descriptor};
 pub use caching::{Cache, Caching, Eviction};
+pub use kernel::{AssemblyRules, GridDependency, Launch, SourcePlace};
+pub use math::{Math, Rounding, SmallFloat};
 pub use matrix::MatrixHooks;
+pub use memory::{Access, AccessCounts, AsyncCopy, MatrixAccess, Words};
 pub use partition::PartitionHooks;
+pub use scheduling::Scheduling;
 pub use warp_copies::{CopySource, WarpCopies, WarpCopy};
 pub use warp_group::{Adds, FirstOperand, GroupProduct, GroupStep, GroupTypes, WarpGroupHooks};
 
 use crate::llvm::emitter::{Emitter, V};
-
-/// The words of one access: `count` contiguous integers of `bits` bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Words {
-    /// Bits of a word: 8, 16, 32 or 64.
-    pub bits: u32,
-    /// The number of words.
-    pub count: u32,
-}
-
-impl Words {
-    /// The words of `elements` elements of `element_bits` bits each (whole bytes): 32-bit ones where
-    /// the elements are smaller and fill them.
-    #[must_use]
-    pub fn of(element_bits: u32, elements: u32) -> Self {
-        let total = element_bits * elements;
-        let bits = total.min(element_bits.max(32));
-        Self {
-            bits,
-            count: total / bits,
-        }
-    }
-
-    /// Bytes of the whole access.
-    #[must_use]
-    pub fn bytes(self) -> u32 {
-        self.bits * self.count / 8
-    }
-}
-
-/// One access of a thread to global memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Access<'ctx> {
-    /// The address.
-    pub pointer: V<'ctx>,
-    /// Whether it happens; always when absent.
-    pub mask: Option<V<'ctx>>,
-    /// The words that are transferred.
-    pub words: Words,
-    /// Cache hints.
-    pub caching: Caching,
-}
-
-/// One access of a thread through a buffer descriptor: `base` is uniform, `offset` counts bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct BufferAccess<'ctx> {
-    /// The descriptor, from [`BufferHooks::descriptor`].
-    pub descriptor: V<'ctx>,
-    /// Bytes from the base.
-    pub offset: V<'ctx>,
-    /// Whether it happens; always when absent.
-    pub mask: Option<V<'ctx>>,
-    /// The words that are transferred.
-    pub words: Words,
-    /// Cache hints.
-    pub caching: Caching,
-}
-
-/// A location in memory, given by a descriptor.
-#[derive(Clone, Copy, Debug)]
-pub struct BufferPlace<'ctx> {
-    /// The descriptor, from [`BufferHooks::descriptor`].
-    pub descriptor: V<'ctx>,
-    /// Bytes from the base.
-    pub offset: V<'ctx>,
-}
-
-/// What an atomic does to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Update {
-    /// Bitwise and.
-    And,
-    /// Bitwise or.
-    Or,
-    /// Bitwise exclusive or.
-    Xor,
-    /// Integer addition.
-    Add,
-    /// Floating-point addition.
-    AddFloat,
-    /// Signed maximum.
-    Max,
-    /// Signed minimum.
-    Min,
-    /// Unsigned maximum.
-    UnsignedMax,
-    /// Unsigned minimum.
-    UnsignedMin,
-    /// The new value replaces the old one.
-    Exchange,
-}
-
-/// What an atomic orders in addition to itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ordering {
-    /// Nothing.
-    Relaxed,
-    /// Later accesses are not moved before it.
-    Acquire,
-    /// Earlier accesses are not moved after it.
-    Release,
-    /// Both.
-    AcquireRelease,
-}
-
-/// Which accesses a fence orders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FenceOrdering {
-    /// Later ones are not moved before it.
-    Acquire,
-    /// Earlier ones are not moved after it.
-    Release,
-}
-
-/// The scope of an atomic's ordering.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// The threads of the block.
-    Block,
-    /// The threads of the device.
-    Device,
-    /// All processors.
-    System,
-}
-
-/// One atomic of a thread.
-#[derive(Clone, Copy, Debug)]
-pub struct Atomic<'ctx> {
-    /// The type of the updated element.
-    pub element: Element,
-    /// The address of the first element.
-    pub pointer: V<'ctx>,
-    /// Whether it happens; always when absent.
-    pub mask: Option<V<'ctx>>,
-    /// The ordering.
-    pub ordering: Ordering,
-    /// The scope of the ordering.
-    pub scope: Scope,
-}
-
-/// An asynchronous copy of one lane from global to shared memory.
-#[derive(Clone, Copy, Debug)]
-pub struct AsyncCopy<'ctx> {
-    /// The destination in shared memory.
-    pub to: V<'ctx>,
-    /// The source in global memory.
-    pub from: V<'ctx>,
-    /// The number of bytes.
-    pub bytes: u32,
-    /// The bytes of the aligned block around the source that should be in the second-level cache afterwards.
-    pub cached_block: Option<u32>,
-    /// Whether this thread copies; always when absent.
-    pub acts: Option<V<'ctx>>,
-    /// Whether the data are read; otherwise zeros are written.
-    pub mask: Option<V<'ctx>>,
-}
-
-/// One matrix instruction that moves data between registers and shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MatrixAccess {
-    /// The name in the target's table.
-    pub name: &'static str,
-    /// Whether it transposes.
-    pub transposed: bool,
-    /// The width of the elements it permutes.
-    pub element_bits: u32,
-    /// 32-bit registers per lane.
-    pub registers: u32,
-}
-
-/// Functions of floats that are more than one LLVM instruction on some target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Math {
-    /// e to the power of x.
-    Exp,
-    /// 2 to the power of x.
-    Exp2,
-    /// Natural logarithm.
-    Log,
-    /// Logarithm to base 2.
-    Log2,
-    /// Sine.
-    Sin,
-    /// Cosine.
-    Cos,
-    /// Square root, fast.
-    Sqrt,
-    /// Square root, correctly rounded.
-    PreciseSqrt,
-    /// Reciprocal square root.
-    Rsqrt,
-    /// Error function.
-    Erf,
-    /// Largest integer not above.
-    Floor,
-    /// Smallest integer not below.
-    Ceil,
-    /// Any other function of the math dialect, by its name in the C library.
-    Other(&'static str),
-}
-
-/// How a narrowing conversion rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rounding {
-    /// To the nearest, ties to even.
-    NearestEven,
-    /// Towards zero.
-    TowardZero,
-}
-
-/// A float that microscaled tensors are made of (OCP MX).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SmallFloat {
-    /// Four bits, two in a byte.
-    E2m1,
-    /// Eight bits.
-    Eight(Float8),
-}
-
-/// The promises of a kernel's entry about its launch.
-#[derive(Clone, Copy, Debug)]
-pub struct Launch {
-    /// Threads per block.
-    pub threads: u32,
-    /// Blocks per cluster.
-    pub blocks_per_cluster: u32,
-    /// Limit of 32-bit registers per thread, when one was requested.
-    pub max_registers: Option<u32>,
-    /// Warps per execution unit to aim for; 0 leaves it to LLVM.
-    pub waves_per_eu: u32,
-    /// Whether `f32` denormals may be flushed.
-    pub flush_denormals: bool,
-}
-
-/// The source location of an assertion, for its message.
-#[derive(Clone, Copy, Debug)]
-pub struct SourcePlace<'a> {
-    /// The file, or `unknown`.
-    pub file: &'a str,
-    /// The line, or 0.
-    pub line: u32,
-}
-
-/// A hint of the program to the instruction scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheduling {
-    /// Only instructions of these kinds (a mask) may be moved over this point.
-    Barrier {
-        /// The mask; zero for none.
-        may_pass: i64,
-    },
-    /// So many instructions of these kinds come next in a pipeline of such groups.
-    Group {
-        /// The mask of kinds.
-        kinds: i64,
-        /// The number of instructions.
-        instructions: i64,
-        /// The pipeline's number.
-        pipeline: i64,
-    },
-    /// After each of the last so many executions of a matrix instruction, an instruction that computes follows, if
-    /// there is one: while the unit is busy, others can run.
-    BesideProducts(u32),
-    /// The priority of the warp among those that could issue.
-    Priority(i64),
-}
-
-/// The accesses to memory that a warp may have outstanding after a wait; absent kinds are not waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AccessCounts {
-    /// Loads of global memory.
-    pub loads: Option<u32>,
-    /// Stores to global memory.
-    pub stores: Option<u32>,
-    /// Accesses to shared memory.
-    pub shared: Option<u32>,
-}
-
-/// A step of programmatic dependent launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GridDependency {
-    /// Waits for the kernel before.
-    Wait,
-    /// Lets the kernel after start.
-    LaunchDependents,
-}
-
-/// The lexical rules of the vendor's assembler.
-#[derive(Clone, Copy, Debug)]
-pub struct AssemblyRules {
-    /// The tokens that begin a comment up to the end of the line.
-    pub comments: &'static [&'static str],
-    /// The characters that separate statements.
-    pub separators: &'static str,
-    /// The directives that a text inside of a function may have, in lower case.
-    pub directives: &'static [&'static str],
-    /// Whether braces make blocks.
-    pub blocks: bool,
-}
 
 /// The instructions of a vendor.
 pub trait Hooks {
@@ -671,45 +385,4 @@ pub trait Hooks {
     fn buffers(&self) -> Option<&dyn BufferHooks> {
         None
     }
-}
-
-/// Access to memory through buffer descriptors: a uniform base with a range, and an offset per lane.
-pub trait BufferHooks {
-    /// A descriptor for the memory behind `base`.
-    fn descriptor<'ctx>(&self, e: &Emitter<'ctx>, base: V<'ctx>) -> V<'ctx>;
-
-    /// An offset at which nothing is written and zero is read where the mask is false.
-    fn masked_offset<'ctx>(
-        &self,
-        e: &Emitter<'ctx>,
-        mask: Option<V<'ctx>>,
-        offset: V<'ctx>,
-    ) -> V<'ctx>;
-
-    /// Loads words through a descriptor; lanes without mask get zero.
-    fn load<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>) -> Vec<V<'ctx>>;
-
-    /// Updates an element, or as many as an instruction takes, at a location that replaces `atomic.pointer`. Answers
-    /// the old values.
-    fn atomic_update<'ctx>(
-        &self,
-        e: &Emitter<'ctx>,
-        update: Update,
-        place: BufferPlace<'ctx>,
-        atomic: &Atomic<'ctx>,
-        values: &[V<'ctx>],
-    ) -> Vec<V<'ctx>>;
-
-    /// Writes `new` if the old value is `expected`. Answers the old value.
-    fn compare_and_swap<'ctx>(
-        &self,
-        e: &Emitter<'ctx>,
-        place: BufferPlace<'ctx>,
-        atomic: &Atomic<'ctx>,
-        expected: V<'ctx>,
-        new: V<'ctx>,
-    ) -> V<'ctx>;
-
-    /// Stores words through a descriptor.
-    fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &BufferAccess<'ctx>, words: &[V<'ctx>]);
 }

@@ -9,7 +9,7 @@ use crate::{
 use llopt_mlir::{
     diagnostic::{self, Complaint},
     ir::{OperationExt, Walk},
-    pass::{self, OptionKind, PassOption, PassRun, PassSpec, PipelineError},
+    pass::{self, PassOption, PassRun, PassSpec, PipelineError},
     rewrite::{GreedyConfig, PatternSpec, Patterns, Rewriter},
 };
 use melior::ir::OperationRef;
@@ -166,24 +166,9 @@ fn integer_ranges_reach_upstream_passes() {
 
 static COUNT: PassSpec = PassSpec {
     options: &[
-        PassOption {
-            name: "what",
-            description: "the operation to count",
-            kind: OptionKind::Text,
-            default: "toy.add",
-        },
-        PassOption {
-            name: "limit",
-            description: "how many are too many",
-            kind: OptionKind::Int,
-            default: "10",
-        },
-        PassOption {
-            name: "loud",
-            description: "whether to say so",
-            kind: OptionKind::Bool,
-            default: "false",
-        },
+        PassOption::text("what", "the operation to count", "toy.add"),
+        PassOption::integer("limit", "how many are too many", "10"),
+        PassOption::flag("loud", "whether to say so"),
     ],
     statistics: &[("counted", "operations counted")],
     dependencies: &["scf"],

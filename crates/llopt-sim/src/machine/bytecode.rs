@@ -211,10 +211,13 @@ pub(crate) enum Address {
     },
 }
 
+/// Whether an access loads or stores.
+pub(crate) use llopt_target::banks::Access as AccessKind;
+
 /// A load or a store.
 #[derive(Debug)]
 pub(crate) struct Access {
-    pub(crate) store: bool,
+    pub(crate) kind: AccessKind,
     pub(crate) address: Address,
     pub(crate) space: Space,
     pub(crate) parts: Box<[Part]>,
@@ -419,7 +422,7 @@ pub(crate) enum Tile {
 /// `ldmatrix` and `stmatrix`.
 #[derive(Debug)]
 pub(crate) struct TileAccess {
-    pub(crate) store: bool,
+    pub(crate) kind: AccessKind,
     pub(crate) tile: Tile,
     /// Number of tiles: 1, 2 or 4.
     pub(crate) tiles: u32,

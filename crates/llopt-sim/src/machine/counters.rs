@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::machine::bytecode::{Op, Program, SiteId};
+use crate::machine::bytecode::{AccessKind, Op, Program, SiteId};
 use crate::machine::report::{GlobalTraffic, LineReport, Report, SharedTraffic};
 
 /// Counters of one site.
@@ -131,8 +131,8 @@ impl SharedTraffic {
     }
 
     /// Adds one instruction.
-    pub(crate) fn count(&mut self, store: bool, wavefronts: u64, bound: u64) {
-        if store {
+    pub(crate) fn count(&mut self, kind: AccessKind, wavefronts: u64, bound: u64) {
+        if kind == AccessKind::Store {
             self.store_instructions += 1;
             self.store_wavefronts += wavefronts;
             self.store_bound += bound;
@@ -153,8 +153,8 @@ impl GlobalTraffic {
     }
 
     /// Adds one instruction.
-    pub(crate) fn count(&mut self, store: bool, sectors: u64) {
-        if store {
+    pub(crate) fn count(&mut self, kind: AccessKind, sectors: u64) {
+        if kind == AccessKind::Store {
             self.store_instructions += 1;
             self.store_sectors += sectors;
         } else {

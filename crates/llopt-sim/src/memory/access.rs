@@ -8,7 +8,9 @@
 //! only its size counts.
 
 use crate::machine::block::Block;
-use crate::machine::bytecode::{Access, Address, Atomic, AtomicOp, Part, SiteId, Space};
+use crate::machine::bytecode::{
+    Access, AccessKind, Address, Atomic, AtomicOp, Part, SiteId, Space,
+};
 use crate::machine::report::FindingKind;
 use crate::machine::row::{Real, RealOp, mask as low_bits, sext};
 use crate::machine::warp::{Row, Warp, lanes};
@@ -17,6 +19,7 @@ use crate::memory::global::{
     Fault, LOCAL_WINDOW, SHARED_WINDOW, SHORT_CONSTANTS, read_bytes, region_base, write_bytes,
 };
 use crate::memory::shadow::{Kind, Stamp};
+use crate::memory::watch::verb;
 
 /// The address of each lane, and the lanes that access memory at all.
 struct Addresses<const W: usize> {
@@ -39,7 +42,7 @@ impl<const W: usize> Block<'_, W> {
                 _ => self.global_access(warp, frame, access, &row, lanes_there),
             }
         }
-        if !access.store {
+        if access.kind == AccessKind::Load {
             // Lanes whose buffer access is out of range read zero.
             let outside = mask & !addresses.mask;
             if outside != 0 {
@@ -147,9 +150,14 @@ impl<const W: usize> Block<'_, W> {
     }
 
     /// Whether the bytes of global memory may be accessed now.
-    pub(crate) fn check_global(&self, address: u64, bytes: u32, store: bool) -> Result<(), Fault> {
+    pub(crate) fn check_global(
+        &self,
+        address: u64,
+        bytes: u32,
+        kind: AccessKind,
+    ) -> Result<(), Fault> {
         match self.has_waited {
-            true => self.global.check(address, bytes, store),
+            true => self.global.check(address, bytes, kind),
             false => Err(Fault::Early),
         }
     }
@@ -165,14 +173,14 @@ impl<const W: usize> Block<'_, W> {
         self.check_alignment(warp.index, addresses, mask, access.align, access.site);
         let mut allowed = mask;
         for lane in lanes(mask) {
-            if let Err(fault) = self.check_global(addresses[lane], access.bytes, access.store) {
+            if let Err(fault) = self.check_global(addresses[lane], access.bytes, access.kind) {
                 allowed &= !(1 << lane);
                 self.fault(
                     warp.index,
                     lane,
                     addresses[lane],
                     access.bytes,
-                    access.store,
+                    access.kind,
                     fault,
                     access.site,
                 );
@@ -187,15 +195,15 @@ impl<const W: usize> Block<'_, W> {
             allowed,
             access.width,
             align,
-            access.store,
+            access.kind,
             access.site,
         );
         let (global, watched) = (self.global, self.watch.is_some());
-        let (index, kind) = (warp.index, access.kind());
+        let (index, kind) = (warp.index, access.recorded());
         let rows = &mut warp.frames[frame].rows;
         for part in &access.parts {
             let row = &mut rows[part.slot as usize];
-            if access.store {
+            if access.kind == AccessKind::Store {
                 for lane in lanes(allowed) {
                     let at = addresses[lane] + u64::from(part.offset);
                     // Lane by lane, so that a lane reads what an earlier one has just stored.
@@ -218,7 +226,7 @@ impl<const W: usize> Block<'_, W> {
                 }
             }
         }
-        if !access.store && self.grid.sanitize {
+        if access.kind == AccessKind::Load && self.grid.sanitize {
             for lane in lanes(allowed) {
                 let initialized = access.parts.iter().all(|part| {
                     let at = addresses[lane] + u64::from(part.offset);
@@ -245,12 +253,12 @@ impl<const W: usize> Block<'_, W> {
         mask: u64,
         bytes: u32,
         align: u32,
-        store: bool,
+        kind: AccessKind,
         site: SiteId,
     ) {
         for (offset, width) in instructions(mask, bytes, align) {
             let sectors = banks::sectors(addresses, mask, offset, u64::from(width));
-            self.counters.site(site).global.count(store, sectors);
+            self.counters.site(site).global.count(kind, sectors);
         }
     }
 
@@ -261,17 +269,17 @@ impl<const W: usize> Block<'_, W> {
         mask: u64,
         bytes: u32,
         align: u32,
-        store: bool,
+        kind: AccessKind,
         site: SiteId,
     ) {
         for (offset, width) in instructions(mask, bytes, align) {
             let at = addresses.map(|address| address.wrapping_add(offset));
             let (wavefronts, bound) =
-                banks::wavefronts(self.grid.target, &at, mask, width, store, Grouping::ByWidth);
+                banks::wavefronts(self.grid.target, &at, mask, width, kind, Grouping::ByWidth);
             self.counters
                 .site(site)
                 .shared
-                .count(store, wavefronts, bound);
+                .count(kind, wavefronts, bound);
         }
     }
 
@@ -289,7 +297,7 @@ impl<const W: usize> Block<'_, W> {
             addresses,
             mask,
             access.bytes,
-            access.store,
+            access.kind,
             access.site,
         );
         self.count_shared(
@@ -297,14 +305,14 @@ impl<const W: usize> Block<'_, W> {
             allowed,
             access.width,
             access.align,
-            access.store,
+            access.kind,
             access.site,
         );
         for part in &access.parts {
             let length = part.bytes as usize;
             for lane in lanes(allowed) {
                 let at = (addresses[lane] + u64::from(part.offset)) as usize;
-                if access.store {
+                if access.kind == AccessKind::Store {
                     let value = warp.frames[frame].rows[part.slot as usize][lane];
                     self.shared_write(
                         warp.index,
@@ -327,7 +335,7 @@ impl<const W: usize> Block<'_, W> {
                     warp.frames[frame].rows[part.slot as usize][lane] = value;
                 }
             }
-            if !access.store {
+            if access.kind == AccessKind::Load {
                 let row = &mut warp.frames[frame].rows[part.slot as usize];
                 for lane in lanes(mask & !allowed) {
                     row[lane] = 0;
@@ -343,7 +351,7 @@ impl<const W: usize> Block<'_, W> {
         addresses: &Row<W>,
         mask: u64,
         bytes: u32,
-        store: bool,
+        kind: AccessKind,
         site: SiteId,
     ) -> u64 {
         let size = self.grid.shared_bytes;
@@ -352,7 +360,7 @@ impl<const W: usize> Block<'_, W> {
             let address = addresses[lane];
             if !self.is_in_one_block(address, bytes) {
                 allowed &= !(1 << lane);
-                let verb = if store { "store" } else { "load" };
+                let verb = verb(kind);
                 self.find(FindingKind::OutOfBounds, warp, lane, address, site, || {
                     format!("a {verb} of {bytes} bytes at {address:#x} is outside of the block's {size} bytes of shared memory")
                 });
@@ -404,7 +412,7 @@ impl<const W: usize> Block<'_, W> {
             }
         }
         if let Some((problem, byte)) = problem {
-            self.report_problem(problem, false, warp, lane, byte, site);
+            self.report_problem(problem, AccessKind::Load, warp, lane, byte, site);
         }
         read_bytes(&self.shared[at..at + length])
     }
@@ -453,7 +461,7 @@ impl<const W: usize> Block<'_, W> {
             }
         }
         if let Some((problem, byte)) = problem {
-            self.report_problem(problem, true, warp, lane, byte, site);
+            self.report_problem(problem, AccessKind::Store, warp, lane, byte, site);
         }
         write_bytes(&mut self.shared[at..at + length], value);
     }
@@ -494,10 +502,10 @@ impl<const W: usize> Block<'_, W> {
                     ..start.wrapping_add((part.offset + part.bytes) as usize);
                 let value = &mut warp.frames[frame].rows[part.slot as usize][lane];
                 if !inside {
-                    if !access.store {
+                    if access.kind == AccessKind::Load {
                         *value = 0;
                     }
-                } else if access.store {
+                } else if access.kind == AccessKind::Store {
                     write_bytes(&mut warp.local[range.clone()], *value);
                     warp.local_written[range].fill(true);
                 } else {
@@ -540,18 +548,33 @@ impl<const W: usize> Block<'_, W> {
             };
             self.check_alignment(warp.index, &row, mask, bytes, atomic.site);
             let allowed = if space == Space::Shared {
-                let allowed = self.shared_bounds(warp.index, &row, mask, bytes, true, atomic.site);
-                self.count_shared(&row, allowed, bytes, bytes, true, atomic.site);
+                let allowed = self.shared_bounds(
+                    warp.index,
+                    &row,
+                    mask,
+                    bytes,
+                    AccessKind::Store,
+                    atomic.site,
+                );
+                self.count_shared(&row, allowed, bytes, bytes, AccessKind::Store, atomic.site);
                 allowed
             } else {
                 let mut allowed = mask;
                 for lane in lanes(mask) {
-                    if let Err(fault) = self.check_global(row[lane], bytes, true) {
+                    if let Err(fault) = self.check_global(row[lane], bytes, AccessKind::Store) {
                         allowed &= !(1 << lane);
-                        self.fault(warp.index, lane, row[lane], bytes, true, fault, atomic.site);
+                        self.fault(
+                            warp.index,
+                            lane,
+                            row[lane],
+                            bytes,
+                            AccessKind::Store,
+                            fault,
+                            atomic.site,
+                        );
                     }
                 }
-                self.count_global(&row, allowed, bytes, bytes, true, atomic.site);
+                self.count_global(&row, allowed, bytes, bytes, AccessKind::Store, atomic.site);
                 allowed
             };
             for lane in lanes(allowed) {

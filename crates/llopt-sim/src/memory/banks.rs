@@ -6,8 +6,8 @@
 //! minimum is one wavefront per phase with an active lane: a phase never needs more words than there are banks.
 
 use llopt_target::Target;
-use llopt_target::banks::Access;
 
+use crate::machine::bytecode::AccessKind;
 use crate::machine::warp::{Row, lanes};
 
 /// How the lanes of an instruction are grouped.
@@ -25,11 +25,10 @@ pub(crate) fn wavefronts<const W: usize>(
     addresses: &Row<W>,
     mask: u64,
     width: u32,
-    store: bool,
+    kind: AccessKind,
     grouping: Grouping,
 ) -> (u64, u64) {
     let model = target.banks();
-    let direction = if store { Access::Store } else { Access::Load };
     let same = |distance: u32| {
         lanes(mask).all(|lane| {
             let other = lane ^ distance as usize;
@@ -38,7 +37,7 @@ pub(crate) fn wavefronts<const W: usize>(
     };
     let basis: &[u32] = match grouping {
         Grouping::Tiles => &[1, 2, 4],
-        Grouping::ByWidth => model.phase(direction, width * 8, same).unwrap_or(&[]),
+        Grouping::ByWidth => model.phase(kind, width * 8, same).unwrap_or(&[]),
     };
     let basis: Vec<usize> = basis
         .iter()
@@ -129,22 +128,36 @@ mod tests {
             (0, 1),
         ] {
             let addresses = row(|lane| lane * stride);
-            let counted = wavefronts(hopper, &addresses, all, 4, false, Grouping::ByWidth);
+            let counted = wavefronts(
+                hopper,
+                &addresses,
+                all,
+                4,
+                AccessKind::Load,
+                Grouping::ByWidth,
+            );
             assert_eq!(counted, (ways, 1), "stride {stride}");
         }
         let wide = row(|lane| lane * 16);
         assert_eq!(
-            wavefronts(hopper, &wide, all, 16, true, Grouping::ByWidth),
+            wavefronts(hopper, &wide, all, 16, AccessKind::Store, Grouping::ByWidth),
             (4, 4)
         );
         assert_eq!(
-            wavefronts(hopper, &wide, 0xff, 16, true, Grouping::ByWidth),
+            wavefronts(
+                hopper,
+                &wide,
+                0xff,
+                16,
+                AccessKind::Store,
+                Grouping::ByWidth
+            ),
             (1, 1)
         );
         // The rows of a tile 128 bytes apart all begin in the same bank.
         let tall = row(|lane| lane * 128);
         assert_eq!(
-            wavefronts(hopper, &tall, all, 16, false, Grouping::Tiles),
+            wavefronts(hopper, &tall, all, 16, AccessKind::Load, Grouping::Tiles),
             (32, 4)
         );
     }

@@ -29,7 +29,9 @@
 //! shared memory, and are not written by a copy from it; an mbarrier counts the bytes of the whole box in any case.
 
 use crate::machine::block::{Block, Executed, Stop};
-use crate::machine::bytecode::{AtomicOp, BulkCopy, BulkExtent, BulkReduce, Direction, SiteId};
+use crate::machine::bytecode::{
+    AccessKind, AtomicOp, BulkCopy, BulkExtent, BulkReduce, Direction, SiteId,
+};
 use crate::machine::report::FindingKind;
 use crate::machine::row::{Real, sext};
 use crate::machine::warp::{Warp, lanes};
@@ -280,7 +282,7 @@ impl TensorMap {
     /// Reads the object at an address.
     fn read(memory: &GlobalMemory, address: u64) -> Result<Self, String> {
         if memory
-            .check(address, DESCRIPTOR_BYTES as u32, false)
+            .check(address, DESCRIPTOR_BYTES as u32, AccessKind::Load)
             .is_err()
         {
             return Err(format!(
@@ -435,34 +437,38 @@ impl<const W: usize> Block<'_, W> {
         }
     }
 
-    /// Whether a piece lies in shared memory, and in a buffer; reports if not.
+    /// Whether a piece lies in shared memory, which is loaded or stored, and in a buffer; reports if not.
     fn piece_is_inside(
         &mut self,
         warp: usize,
         lane: usize,
         piece: &Piece,
-        store: bool,
+        kind: AccessKind,
         site: SiteId,
     ) -> bool {
         let mut row = [0; W];
         row[lane] = piece.shared;
-        if self.shared_bounds(warp, &row, 1 << lane, piece.bytes, store, site) == 0 {
+        if self.shared_bounds(warp, &row, 1 << lane, piece.bytes, kind, site) == 0 {
             return false;
         }
         let Some(global) = piece.global else {
             return true;
         };
-        match self.check_global(global, piece.bytes, !store) {
+        let there = match kind {
+            AccessKind::Store => AccessKind::Load,
+            AccessKind::Load => AccessKind::Store,
+        };
+        match self.check_global(global, piece.bytes, there) {
             Ok(()) => true,
             Err(fault) => {
-                self.fault(warp, lane, global, piece.bytes, !store, fault, site);
+                self.fault(warp, lane, global, piece.bytes, there, fault, site);
                 false
             }
         }
     }
 
     fn copy_in(&mut self, warp: usize, lane: usize, piece: &Piece, fill: u64, site: SiteId) {
-        if self.piece_is_inside(warp, lane, piece, true, site) {
+        if self.piece_is_inside(warp, lane, piece, AccessKind::Store, site) {
             let value = piece
                 .global
                 .map_or(fill, |global| self.global.read(global, piece.bytes));
@@ -480,7 +486,7 @@ impl<const W: usize> Block<'_, W> {
         operation: Option<AtomicOp>,
         site: SiteId,
     ) {
-        if self.piece_is_inside(warp, lane, piece, false, site) {
+        if self.piece_is_inside(warp, lane, piece, AccessKind::Load, site) {
             let (at, bytes) = (piece.shared as usize, piece.bytes as usize);
             let engine = self.clocks.engine();
             let value = self.shared_read(engine, 0, at, bytes, false, site);

@@ -11,6 +11,8 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use crate::machine::bytecode::AccessKind;
+
 /// Log2 of the distance between regions.
 const REGION_BITS: u32 = 36;
 /// Generic addresses of shared memory: this bit plus the offset.
@@ -171,9 +173,9 @@ impl GlobalMemory {
     }
 
     /// Whether an access of `bytes` bytes at `address` stays inside one buffer.
-    pub(crate) fn check(&self, address: u64, bytes: u32, store: bool) -> Result<(), Fault> {
+    pub(crate) fn check(&self, address: u64, bytes: u32, kind: AccessKind) -> Result<(), Fault> {
         let (region, _) = self.locate(address, bytes)?;
-        if store && !region.writable {
+        if kind == AccessKind::Store && !region.writable {
             return Err(Fault::ReadOnly);
         }
         Ok(())
@@ -330,10 +332,14 @@ mod tests {
         assert_eq!(memory.read(a + 1, 4), 0x0504_0302);
         assert_eq!(memory.read(a + 8, 1), 9);
         assert_eq!(
-            memory.check(a + 6, 4, false),
+            memory.check(a + 6, 4, AccessKind::Load),
             Err(Fault::OutOfBounds(Some((6, 9))))
         );
-        assert!(memory.check(b.wrapping_sub(4), 4, false).is_err());
+        assert!(
+            memory
+                .check(b.wrapping_sub(4), 4, AccessKind::Load)
+                .is_err()
+        );
         memory.write(a + 3, 2, 0xbeef);
         assert_eq!(memory.contents(a), [1, 2, 3, 0xef, 0xbe, 6, 7, 8, 9]);
         assert!(!memory.is_initialized(b, 4));
@@ -349,9 +355,9 @@ mod tests {
             .collect();
         for (i, &one) in buffers.iter().enumerate() {
             assert_eq!(memory.read(one, 8), 0x0101_0101_0101_0101);
-            assert!(memory.check(one - 1, 1, false).is_err());
+            assert!(memory.check(one - 1, 1, AccessKind::Load).is_err());
             for far in (1..8).map(|n| n << REGION_BITS) {
-                assert!(memory.check(one + far, 1, false).is_err(), "{i}");
+                assert!(memory.check(one + far, 1, AccessKind::Load).is_err(), "{i}");
             }
         }
     }
@@ -369,7 +375,7 @@ mod tests {
         assert_eq!(memory.read(host + 2, 4), 0x0605_0403);
         assert_eq!(memory.read(0x4000, 1), 7);
         // Neighbouring buffers are separate, as on a GPU.
-        assert!(memory.check(host + 6, 4, false).is_err());
+        assert!(memory.check(host + 6, 4, AccessKind::Load).is_err());
         memory.write(host + 8, 2, 0xbeef);
         assert_eq!(memory.contents(host + 8), [0xef, 0xbe]);
         assert_eq!(memory.misplaced_mapping(), None);

@@ -2,7 +2,7 @@
 //! ([`shadow`](super::shadow)): both sides of it, with their places in the source.
 
 use crate::machine::block::Block;
-use crate::machine::bytecode::{Program, SiteId};
+use crate::machine::bytecode::{AccessKind, Program, SiteId};
 use crate::machine::findings::source;
 use crate::machine::report::FindingKind;
 use crate::memory::lives::Event;
@@ -13,7 +13,7 @@ impl<const W: usize> Block<'_, W> {
     pub(crate) fn report_problem(
         &mut self,
         problem: Problem,
-        store: bool,
+        kind: AccessKind,
         warp: usize,
         lane: usize,
         byte: usize,
@@ -41,7 +41,7 @@ impl<const W: usize> Block<'_, W> {
         };
         let address = byte as u64;
         match problem {
-            Problem::WithWrite(other) if store => self.find(FindingKind::SharedWriteWriteRace, warp, lane, address, site, || {
+            Problem::WithWrite(other) if kind == AccessKind::Store => self.find(FindingKind::SharedWriteWriteRace, warp, lane, address, site, || {
                 format!("a write of shared memory races with the write of {}", elsewhere(&other))
             }),
             Problem::WithWrite(other) => self.find(FindingKind::SharedReadWriteRace, warp, lane, address, site, || {
@@ -54,7 +54,10 @@ impl<const W: usize> Block<'_, W> {
                 "a read of shared memory that nothing has written".to_owned()
             }),
             Problem::Ended(event) => self.find(FindingKind::UseAfterDealloc, warp, lane, address, site, || {
-                let verb = if store { "write" } else { "read" };
+                let verb = match kind {
+                    AccessKind::Store => "write",
+                    AccessKind::Load => "read",
+                };
                 format!("a {verb} of shared memory that was given back{}", event_of(program, &event))
             }),
             Problem::Stale(event, left) => self.find(FindingKind::UninitializedRead, warp, lane, address, site, || {
@@ -73,7 +76,10 @@ impl<const W: usize> Block<'_, W> {
             Problem::Pending(copy) => self.find(FindingKind::UnwaitedCopy, warp, lane, address, site, || {
                 let place = &program.sites[copy as usize];
                 let line = source(program, copy).map_or_else(String::new, |s| format!(" at {s}"));
-                let verb = if store { "overwrites" } else { "reads" };
+                let verb = match kind {
+                    AccessKind::Store => "overwrites",
+                    AccessKind::Load => "reads",
+                };
                 format!("{verb} shared memory before the asynchronous copy{line} has been waited for: {}", place.text)
             }),
         }

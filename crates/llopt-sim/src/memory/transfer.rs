@@ -5,7 +5,7 @@
 //! are in [`crate::memory::bulk`].
 
 use crate::machine::block::{Block, Executed, Reduction, Stop};
-use crate::machine::bytecode::{Async, Barrier, SiteId};
+use crate::machine::bytecode::{AccessKind, Async, Barrier, SiteId};
 use crate::machine::execute::{Flow, bit_mask};
 use crate::machine::report::FindingKind;
 use crate::machine::row::mask as low_bits;
@@ -313,8 +313,8 @@ impl<const W: usize> Block<'_, W> {
         site: SiteId,
     ) {
         let targets = warp.frames[frame].rows[address as usize];
-        let allowed = self.shared_bounds(warp.index, &targets, mask, size, true, site);
-        self.count_shared(&targets, allowed, size, size, true, site);
+        let allowed = self.shared_bounds(warp.index, &targets, mask, size, AccessKind::Store, site);
+        self.count_shared(&targets, allowed, size, size, AccessKind::Store, site);
         for lane in lanes(allowed) {
             let bytes: Vec<u8> = words
                 .iter()
@@ -442,13 +442,13 @@ impl<const W: usize> Block<'_, W> {
         site: SiteId,
         mask: u64,
     ) {
-        let allowed = self.shared_bounds(warp.index, targets, mask, size, true, site);
-        self.count_shared(targets, allowed, size, size, true, site);
+        let allowed = self.shared_bounds(warp.index, targets, mask, size, AccessKind::Store, site);
+        self.count_shared(targets, allowed, size, size, AccessKind::Store, site);
         let taken = |lane: usize| valid.map_or(size, |v| (v[lane] as u32).min(size));
         let reading = lanes(mask)
             .filter(|&l| taken(l) > 0)
             .fold(0, |m, l| m | 1 << l);
-        self.count_global(sources, reading, size, size, false, site);
+        self.count_global(sources, reading, size, size, AccessKind::Load, site);
         for lane in lanes(allowed) {
             let length = taken(lane);
             for (address, name) in [(targets[lane], "shared"), (sources[lane], "global")] {
@@ -469,15 +469,21 @@ impl<const W: usize> Block<'_, W> {
             }
             let mut bytes = vec![0; size as usize];
             if length > 0 {
-                match self.check_global(sources[lane], length, false) {
+                match self.check_global(sources[lane], length, AccessKind::Load) {
                     Ok(()) => {
                         for (i, byte) in bytes[..length as usize].iter_mut().enumerate() {
                             *byte = self.global.read(sources[lane] + i as u64, 1) as u8;
                         }
                     }
-                    Err(fault) => {
-                        self.fault(warp.index, lane, sources[lane], length, false, fault, site)
-                    }
+                    Err(fault) => self.fault(
+                        warp.index,
+                        lane,
+                        sources[lane],
+                        length,
+                        AccessKind::Load,
+                        fault,
+                        site,
+                    ),
                 }
             }
             self.write_later(warp, lane, targets[lane], bytes, site);
@@ -503,7 +509,7 @@ impl<const W: usize> Block<'_, W> {
             }
         }
         if let Some((problem, byte)) = problem {
-            self.report_problem(problem, true, warp.index, lane, byte, site);
+            self.report_problem(problem, AccessKind::Store, warp.index, lane, byte, site);
         }
         warp.copies.push(PendingCopy {
             lane: lane as u8,
@@ -537,7 +543,7 @@ impl<const W: usize> Block<'_, W> {
     fn write_barrier_word(&mut self, warp: usize, lane: usize, at: u64, site: SiteId) {
         let mut row = [0; W];
         row[lane] = at;
-        if self.shared_bounds(warp, &row, 1 << lane, 8, true, site) != 0 {
+        if self.shared_bounds(warp, &row, 1 << lane, 8, AccessKind::Store, site) != 0 {
             // Each time another word, since a write that changes nothing races with none.
             let word = u64::from(self.sequence % 255 + 1);
             self.shared_write(warp, lane, at as usize, 1, word, false, site);
@@ -563,12 +569,15 @@ impl<const W: usize> Block<'_, W> {
         let Some(shadow) = &mut self.shadow else {
             return;
         };
-        let (problem, store) = match kind {
-            Kind::AtomicWrite => (shadow.write(at, stamp, true, &self.clocks), true),
-            _ => (shadow.read(at, stamp, &self.clocks), false),
+        let (problem, access) = match kind {
+            Kind::AtomicWrite => (
+                shadow.write(at, stamp, true, &self.clocks),
+                AccessKind::Store,
+            ),
+            _ => (shadow.read(at, stamp, &self.clocks), AccessKind::Load),
         };
         if let Some(problem) = problem {
-            self.report_problem(problem, store, who, lane, at, site);
+            self.report_problem(problem, access, who, lane, at, site);
         }
     }
 
@@ -587,7 +596,7 @@ impl<const W: usize> Block<'_, W> {
             _ => None,
         };
         if let Some(problem) = misuse {
-            self.report_problem(problem, true, warp, lane, at as usize, site);
+            self.report_problem(problem, AccessKind::Store, warp, lane, at as usize, site);
         }
         let text = &self.program.sites[site as usize].text;
         self.transaction_barriers.get_mut(&at).ok_or_else(|| {

@@ -2,7 +2,7 @@
 //! ([`footprint`](super::footprint)), and reports races within the block and accesses outside of every buffer.
 
 use crate::machine::block::Block;
-use crate::machine::bytecode::{Access, Program, SiteId};
+use crate::machine::bytecode::{Access, AccessKind, Program, SiteId};
 use crate::machine::findings::source;
 use crate::machine::report::FindingKind;
 use crate::memory::footprint::Actor;
@@ -11,13 +11,21 @@ use crate::memory::shadow::Kind;
 
 impl Access {
     /// The kind of access in the history.
-    pub(crate) fn kind(&self) -> Kind {
-        match (self.store, self.synchronizing) {
-            (false, false) => Kind::Read,
-            (true, false) => Kind::Write,
-            (false, true) => Kind::AtomicRead,
-            (true, true) => Kind::AtomicWrite,
+    pub(crate) fn recorded(&self) -> Kind {
+        match (self.kind, self.synchronizing) {
+            (AccessKind::Load, false) => Kind::Read,
+            (AccessKind::Store, false) => Kind::Write,
+            (AccessKind::Load, true) => Kind::AtomicRead,
+            (AccessKind::Store, true) => Kind::AtomicWrite,
         }
+    }
+}
+
+/// The word for an access in a finding.
+pub(super) fn verb(kind: AccessKind) -> &'static str {
+    match kind {
+        AccessKind::Store => "store",
+        AccessKind::Load => "load",
     }
 }
 
@@ -33,11 +41,11 @@ impl<const W: usize> Block<'_, W> {
         lane: usize,
         address: u64,
         bytes: u32,
-        store: bool,
+        kind: AccessKind,
         fault: Fault,
         site: SiteId,
     ) {
-        let verb = if store { "store" } else { "load" };
+        let verb = verb(kind);
         match fault {
             Fault::OutOfBounds(length) => {
                 self.find(FindingKind::OutOfBounds, warp, lane, address, site, || match length {

@@ -13,7 +13,7 @@ use llopt_dialects::{tt, ttng};
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Type, Value as Handle, ValueLike};
 
-use crate::machine::bytecode::AtomicOp;
+use crate::machine::bytecode::{AccessKind, AtomicOp};
 use crate::machine::row::{Real, sext};
 use crate::memory::access::combine;
 
@@ -277,7 +277,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             .all()
             .map(|at| match descriptor.address(&at, &places.unchecked) {
                 Some(address) => {
-                    self.check(address, element, false)?;
+                    self.check(address, element, AccessKind::Load)?;
                     Ok(Entry {
                         bits: self.memory.read(address, element.bytes()) & element.mask(),
                         bound: self.doubts.at(address),
@@ -318,7 +318,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             let Some(address) = descriptor.address(&at, &places.unchecked) else {
                 continue;
             };
-            self.check(address, element, true)?;
+            self.check(address, element, AccessKind::Store)?;
             let value = source.entry(position);
             let bound = if self.undecided {
                 f64::INFINITY

@@ -6,7 +6,7 @@ use llopt_dialects::{tt, ttg};
 use llopt_mlir::ir::{OperationExt, TypeExt};
 use melior::ir::{Value as Handle, ValueLike};
 
-use crate::machine::bytecode::AtomicOp;
+use crate::machine::bytecode::{AccessKind, AtomicOp};
 use crate::memory::access::combine;
 
 use super::failure::{Interpreted, unknown, wrong};
@@ -272,8 +272,13 @@ impl<'c, 'a> Program<'c, 'a, '_> {
         })
     }
 
-    pub(super) fn check(&self, address: u64, element: Element, store: bool) -> Interpreted<()> {
-        match self.memory.check(address, element.bytes(), store) {
+    pub(super) fn check(
+        &self,
+        address: u64,
+        element: Element,
+        kind: AccessKind,
+    ) -> Interpreted<()> {
+        match self.memory.check(address, element.bytes(), kind) {
             Ok(()) => Ok(()),
             Err(_) => wrong(format!(
                 "an access of {} bytes at {address:#x} is out of bounds",
@@ -294,7 +299,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             let mask = mask.map_or(Entry::from(1), |m| pick(m, i));
             let instead = || other.map_or(Entry::from(0), |o| pick(o, i));
             let mut entry = if mask.bits & 1 == 1 {
-                self.check(address, element, false)?;
+                self.check(address, element, AccessKind::Load)?;
                 Entry {
                     bits: self.memory.read(address, element.bytes()) & element.mask(),
                     bound: self.doubts.at(address),
@@ -320,7 +325,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
                 bound = f64::INFINITY;
             }
             if mask.bits & 1 == 1 {
-                self.check(address, values.element, true)?;
+                self.check(address, values.element, AccessKind::Store)?;
                 self.memory
                     .write(address, values.element.bytes(), value.bits);
                 self.doubts.set(address, bound);
@@ -346,7 +351,7 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             let mask = mask.map_or(Entry::from(1), |m| pick(m, i));
             let mut entry = Entry::from(0);
             if mask.bits & 1 == 1 {
-                self.check(address, element, true)?;
+                self.check(address, element, AccessKind::Store)?;
                 let old = self.memory.read(address, element.bytes());
                 let value = pick(values, i);
                 let compare = compare.map(|c| pick(c, i));

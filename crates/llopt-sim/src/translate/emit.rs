@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use llopt_target::{Target, Vendor};
 
 use crate::machine::bytecode::{
-    Access, Address, Async, Atomic, Block, BlockId, Collective, Edge, EdgeId, Expectation, Fence,
-    Function, Life, Line, Meeting, Op, Part, Site, SiteId, Slot, Space, Special, Terminator,
+    Access, AccessKind, Address, Async, Atomic, Block, BlockId, Collective, Edge, EdgeId,
+    Expectation, Fence, Function, Life, Line, Meeting, Op, Part, Site, SiteId, Slot, Space,
+    Special, Terminator,
 };
 use crate::machine::row::{self, IntOp, Real, Row1, Row2, Row3};
 
@@ -373,7 +374,7 @@ impl<'t> Emitter<'t> {
     /// A load of scalar pieces into existing slots.
     pub(crate) fn access(
         &mut self,
-        store: bool,
+        kind: AccessKind,
         space: Space,
         address: Address,
         parts: Vec<Part>,
@@ -382,7 +383,7 @@ impl<'t> Emitter<'t> {
     ) {
         let bytes = parts.iter().map(|p| p.offset + p.bytes).max().unwrap_or(0);
         self.push_access(Access {
-            store,
+            kind,
             address,
             space,
             parts: parts.into_boxed_slice(),

@@ -31,7 +31,7 @@
 //! `wgmma.wait_group`. Early reads of result registers are reported by [`early_read`](super::early_read).
 
 use crate::machine::block::{Block, Executed, Stop};
-use crate::machine::bytecode::{SharedOperand, SiteId, Slot};
+use crate::machine::bytecode::{AccessKind, SharedOperand, SiteId, Slot};
 use crate::machine::report::FindingKind;
 use crate::machine::row::mask as low_bits;
 use crate::machine::warp::{Warp, lanes};
@@ -125,8 +125,14 @@ impl<const W: usize> Block<'_, W> {
                 let at = self.shared_place(warp.index, at);
                 let mut place = [0; W];
                 place[lane] = at;
-                let inside =
-                    self.shared_bounds(warp.index, &place, 1 << lane, bytes, false, operand.site);
+                let inside = self.shared_bounds(
+                    warp.index,
+                    &place,
+                    1 << lane,
+                    bytes,
+                    AccessKind::Load,
+                    operand.site,
+                );
                 if inside == 0 {
                     continue;
                 }

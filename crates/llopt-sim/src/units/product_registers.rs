@@ -14,7 +14,7 @@
 
 use std::collections::HashMap;
 
-use crate::machine::bytecode::{Collective, Op, SiteId, Slot};
+use crate::machine::bytecode::{AccessKind, Collective, Op, SiteId, Slot};
 use crate::units::reads::for_each_read;
 
 /// The mark of a slot that a product has written.
@@ -115,10 +115,12 @@ impl ProductRegisters {
             | Op::Map2 { dst, .. }
             | Op::Map3 { dst, .. }
             | Op::Special { dst, .. } => self.mark(frame, *dst, now),
-            Op::Access(access) if !access.store => {
+            Op::Access(access) if access.kind == AccessKind::Load => {
                 write(&mut access.parts.iter().map(|part| part.slot));
             }
-            Op::Tiles(tiles) if !tiles.store => write(&mut tiles.registers.iter().copied()),
+            Op::Tiles(tiles) if tiles.kind == AccessKind::Load => {
+                write(&mut tiles.registers.iter().copied())
+            }
             Op::Call(call) => write(&mut call.results.iter().map(|(here, _)| *here)),
             Op::Collective(meeting) => match &meeting.what {
                 Collective::Matrix(matrix) => {

@@ -1,6 +1,6 @@
 //! The slots that an op reads and that can contain the result of a product.
 
-use crate::machine::bytecode::{Async, Collective, Op, Slot};
+use crate::machine::bytecode::{AccessKind, Async, Collective, Op, Slot};
 
 /// Calls for each slot that an op reads and that can contain a result.
 pub(crate) fn for_each_read(op: &Op, mut read: impl FnMut(Slot)) {
@@ -9,12 +9,14 @@ pub(crate) fn for_each_read(op: &Op, mut read: impl FnMut(Slot)) {
         Op::Map1 { a, .. } => all(&[*a]),
         Op::Map2 { a, b, .. } => all(&[*a, *b]),
         Op::Map3 { a, b, c, .. } => all(&[*a, *b, *c]),
-        Op::Access(access) if access.store => access.parts.iter().for_each(|part| read(part.slot)),
+        Op::Access(access) if access.kind == AccessKind::Store => {
+            access.parts.iter().for_each(|part| read(part.slot))
+        }
         Op::Atomic(atomic) => {
             all(&atomic.value);
             all(&atomic.compare);
         }
-        Op::Tiles(tiles) if tiles.store => all(&tiles.registers),
+        Op::Tiles(tiles) if tiles.kind == AccessKind::Store => all(&tiles.registers),
         Op::Call(call) => call.arguments.iter().for_each(|(_, here)| read(*here)),
         Op::Collective(meeting) => match &meeting.what {
             Collective::Shuffle { value, .. }

@@ -9,7 +9,7 @@
 //! register, and of column `l / 4 + 8` in the upper half. (PTX ISA, "ldmatrix", "stmatrix".)
 
 use crate::machine::block::{Block, Executed};
-use crate::machine::bytecode::{Space, Tile, TileAccess, TransposeLoad};
+use crate::machine::bytecode::{AccessKind, Space, Tile, TileAccess, TransposeLoad};
 use crate::machine::execute::Flow;
 use crate::machine::row::mask as low_bits;
 use crate::machine::warp::{Path, Row, Warp, lanes};
@@ -21,16 +21,16 @@ const ROW_BYTES: u32 = 16;
 
 impl Tile {
     /// Rows of a tile, each with an address.
-    pub(crate) fn rows(self, store: bool) -> u32 {
+    pub(crate) fn rows(self, kind: AccessKind) -> u32 {
         match self {
-            Self::TransposedBytes if !store => 16,
+            Self::TransposedBytes if kind == AccessKind::Load => 16,
             Self::Halves | Self::TransposedHalves | Self::TransposedBytes => 8,
         }
     }
 
     /// Registers of a lane for a tile.
-    pub(crate) fn registers(self, store: bool) -> u32 {
-        self.rows(store) / 8
+    pub(crate) fn registers(self, kind: AccessKind) -> u32 {
+        self.rows(kind) / 8
     }
 
     /// Bytes of an element.
@@ -42,12 +42,20 @@ impl Tile {
     }
 
     /// The row and the column of an element of one of a lane's registers for a tile.
-    fn place(self, store: bool, lane: usize, register: usize, element: usize) -> (usize, usize) {
+    fn place(
+        self,
+        kind: AccessKind,
+        lane: usize,
+        register: usize,
+        element: usize,
+    ) -> (usize, usize) {
         let (group, member) = (lane / 4, lane % 4);
         match self {
             Self::Halves => (group, 2 * member + element),
             Self::TransposedHalves => (2 * member + element, group),
-            Self::TransposedBytes if store => (2 * member + element % 2, group + 8 * (element / 2)),
+            Self::TransposedBytes if kind == AccessKind::Store => {
+                (2 * member + element % 2, group + 8 * (element / 2))
+            }
             Self::TransposedBytes => (4 * member + element, group + 8 * register),
         }
     }
@@ -73,8 +81,8 @@ impl<const W: usize> Block<'_, W> {
             &warp.frames[frame].rows[access.address as usize],
         );
         let (rows, each) = (
-            access.tile.rows(access.store),
-            access.tile.registers(access.store),
+            access.tile.rows(access.kind),
+            access.tile.registers(access.kind),
         );
         let row_lanes = low_bits(rows * access.tiles);
         self.check_alignment(warp.index, &addresses, row_lanes, ROW_BYTES, access.site);
@@ -83,7 +91,7 @@ impl<const W: usize> Block<'_, W> {
             &addresses,
             row_lanes,
             ROW_BYTES,
-            access.store,
+            access.kind,
             access.site,
         );
         let (wavefronts, bound) = banks::wavefronts(
@@ -91,26 +99,26 @@ impl<const W: usize> Block<'_, W> {
             &addresses,
             allowed,
             ROW_BYTES,
-            access.store,
+            access.kind,
             Grouping::Tiles,
         );
         self.counters
             .site(access.site)
             .shared
-            .count(access.store, wavefronts, bound);
+            .count(access.kind, wavefronts, bound);
         let (bytes, rows) = (access.tile.bytes(), rows as usize);
         let element_bits = low_bits(8 * bytes as u32);
         for (number, &register) in access.registers.iter().enumerate() {
             let (tile, of_tile) = (number / each as usize, number % each as usize);
             // The address of an element, if the access to its row is allowed.
             let address = |lane: usize, element: usize| {
-                let (row, column) = access.tile.place(access.store, lane, of_tile, element);
+                let (row, column) = access.tile.place(access.kind, lane, of_tile, element);
                 let source = rows * tile + row;
                 (allowed >> source & 1 == 1).then(|| addresses[source] as usize + bytes * column)
             };
             let elements = 0..4 / bytes;
             for lane in lanes(mask) {
-                if access.store {
+                if access.kind == AccessKind::Store {
                     let value = warp.frames[frame].rows[register as usize][lane];
                     for element in elements.clone() {
                         if let Some(at) = address(lane, element) {
@@ -154,10 +162,21 @@ impl<const W: usize> Block<'_, W> {
         let addresses: Row<W> = warp.frames[frame].rows[load.address as usize];
         let mut pieces = vec![[0u8; 16]; W];
         if load.space == Space::Shared {
-            let allowed =
-                self.shared_bounds(warp.index, &addresses, mask, load.bytes, false, load.site);
+            let allowed = self.shared_bounds(
+                warp.index,
+                &addresses,
+                mask,
+                load.bytes,
+                AccessKind::Load,
+                load.site,
+            );
             self.count_shared(
-                &addresses, allowed, load.bytes, load.bytes, false, load.site,
+                &addresses,
+                allowed,
+                load.bytes,
+                load.bytes,
+                AccessKind::Load,
+                load.site,
             );
             for lane in lanes(allowed) {
                 let piece = &mut pieces[lane];
@@ -167,15 +186,23 @@ impl<const W: usize> Block<'_, W> {
                 }
             }
         } else {
-            self.count_global(&addresses, mask, load.bytes, load.bytes, false, load.site);
+            self.count_global(
+                &addresses,
+                mask,
+                load.bytes,
+                load.bytes,
+                AccessKind::Load,
+                load.site,
+            );
             for lane in lanes(mask) {
-                if let Err(fault) = self.check_global(addresses[lane], load.bytes, false) {
+                if let Err(fault) = self.check_global(addresses[lane], load.bytes, AccessKind::Load)
+                {
                     self.fault(
                         warp.index,
                         lane,
                         addresses[lane],
                         load.bytes,
-                        false,
+                        AccessKind::Load,
                         fault,
                         load.site,
                     );

@@ -10,7 +10,7 @@
 //!
 //! A multiprocessor has several blocks if their registers fit, and while one waits at a barrier the others work. So of
 //! what a conversion takes, only what occupies a pipe counts, and the waits are hidden: kernels whose layouts differ by
-//! many conversions show it (`docs/performance.md`, "Costs of layouts beside times"). Kernels with matrix products are
+//! many conversions show it (`docs/performance/layouts.md`, "Costs beside times"). Kernels with matrix products are
 //! different. Their accumulators leave room for a block or two, and the products of an iteration wait for what is
 //! converted for them, so that nothing else works meanwhile: there waits count in full. The matrix unit is what takes
 //! longest, and arithmetic beside it costs hardly more than its issue.

@@ -9,7 +9,7 @@
 //! | data from memory | 0.54 | 0.61 | 0.84 | 0.89 | 0.98 |
 //! | data from the second-level cache | 0.59 | 0.77 | 0.82 | 0.93 | 1.00 |
 //!
-//! (`docs/performance.md`, "Costs of layouts beside times"). So a difference of less than [`TOLD_APART`] decides nothing.
+//! (`docs/performance/layouts.md`, "Costs beside times"). So a difference of less than [`TOLD_APART`] decides nothing.
 //! Among such labellings one with fewer instructions that access global memory is taken, as far as they touch no more sectors
 //! and no conversion takes their place: it is what authors of kernels expect, and what other compilers choose.
 //!

@@ -4,32 +4,14 @@
 use llopt_dialects::tables::module as launch;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt};
-use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use llopt_target::Target;
 use melior::ir::OperationRef;
 
 use super::assign::choose;
 use super::pins::Keep;
 use super::{Grid, Unrelated, assign};
-
-const TARGET: PassOption = PassOption {
-    name: "target",
-    description: "the GPU to choose for, such as cuda:90 or hip:gfx942",
-    kind: OptionKind::Text,
-    default: "cuda:90",
-};
-const NUM_WARPS: PassOption = PassOption {
-    name: "num-warps",
-    description: "warps for each block",
-    kind: OptionKind::Int,
-    default: "4",
-};
-const NUM_CTAS: PassOption = PassOption {
-    name: "num-ctas",
-    description: "blocks for each cluster",
-    kind: OptionKind::Int,
-    default: "1",
-};
+use crate::pass_options::{NUM_CTAS, NUM_WARPS, TARGET, target};
 
 /// Chooses a layout for every tensor.
 pub static ASSIGN_LAYOUTS: PassSpec = PassSpec {
@@ -50,12 +32,11 @@ pub static CONVERT: PassSpec = PassSpec {
     options: &[
         TARGET,
         NUM_WARPS,
-        PassOption {
-            name: "threads-per-warp",
-            description: "lanes of a warp: those of the target",
-            kind: OptionKind::Int,
-            default: "32",
-        },
+        PassOption::integer(
+            "threads-per-warp",
+            "lanes of a warp: those of the target",
+            "32",
+        ),
         NUM_CTAS,
     ],
     ..PassSpec::new(
@@ -168,10 +149,6 @@ fn located(chosen: Result<(), Unrelated<'_, '_>>) -> Result<(), Complaint> {
         // The pass fails because of an op, so the report belongs to that op.
         Complaint::from(Complaint::new(unrelated.reason).report_on(unrelated.operation))
     })
-}
-
-fn target(run: &PassRun) -> Result<Target, Complaint> {
-    Target::parse(run.text("target")).map_err(|error| Complaint::new(error.to_string()))
 }
 
 fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {

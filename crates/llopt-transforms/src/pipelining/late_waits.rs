@@ -56,7 +56,7 @@ impl<'c: 'a, 'a> Copy<'c, 'a> {
 }
 
 /// The last operation of a body up to this one that fills a buffer for a product, with no copy in between, or this one.
-fn meeting<'c: 'a, 'a>(of: For<'c, 'a>, until: OperationRef<'c, 'a>) -> OperationRef<'c, 'a> {
+fn last_filling<'c: 'a, 'a>(of: For<'c, 'a>, until: OperationRef<'c, 'a>) -> OperationRef<'c, 'a> {
     let is_read = |buffer: LocalAllocOp<'c, 'a>| {
         let mut places = vec![buffer.result()];
         while let Some(place) = places.pop() {
@@ -116,7 +116,7 @@ pub(super) fn defer<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>
         let Some(place) = place.result_value(0) else {
             continue;
         };
-        rewriter.set_before(meeting(of, buffer.operation()));
+        rewriter.set_before(last_filling(of, buffer.operation()));
         rewriter.insert(TMAStoreWaitOp::build(location, others));
         rewriter.set_before(buffer.operation());
         rewriter.insert(LocalStoreOp::build(location, source, place));

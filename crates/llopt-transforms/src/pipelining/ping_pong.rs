@@ -50,7 +50,7 @@ use llopt_layout::banks::Access;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk, attr};
-use llopt_mlir::pass::{OptionKind, PassOption, PassRun, PassSpec};
+use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use llopt_plan::scratch::{Readers, scratch};
@@ -85,18 +85,12 @@ pub static TAKE_TURNS: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: DIALECTS,
     options: &[
-        PassOption {
-            name: "num-stages",
-            description: "in how many stages loops were pipelined; with one there is nothing to do",
-            kind: OptionKind::Int,
-            default: "2",
-        },
-        PassOption {
-            name: "force",
-            description: "take turns even where the model predicts no gain",
-            kind: OptionKind::Bool,
-            default: "false",
-        },
+        PassOption::integer(
+            "num-stages",
+            "in how many stages loops were pipelined; with one there is nothing to do",
+            "2",
+        ),
+        PassOption::flag("force", "take turns even where the model predicts no gain"),
     ],
     ..PassSpec::new(
         "tritonamdgpu-block-pingpong",

@@ -203,7 +203,7 @@ fn leave<'c: 'a, 'a>(
     rings: &[Value<'c, 'a>],
 ) -> Option<()> {
     let operation = design.of.operation();
-    let behind = complete_behind(rewriter, design.of, &design.running)?;
+    let behind = complete_behind(rewriter, design.of, &design.running)?.pop();
     rewriter.set_after(behind.unwrap_or(operation));
     let has_copies = design
         .loads

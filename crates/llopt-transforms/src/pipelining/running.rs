@@ -144,34 +144,34 @@ fn is_read(buffer: Value<'_, '_>) -> bool {
     })
 }
 
-/// Waits after a loop for the products that run on; returns the last wait.
+/// Waits after a loop for the products that run on; returns the waits in their order.
 pub(super) fn complete_behind<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     of: For<'c, 'a>,
     running: &[Running<'c, 'a>],
-) -> Option<Option<OperationRef<'c, 'a>>> {
+) -> Option<Vec<OperationRef<'c, 'a>>> {
     let location = of.operation().loc();
-    let mut last = None;
+    let mut waits = Vec::with_capacity(running.len());
     rewriter.set_after(of.operation());
     for running in running {
         let sum = of.results()[running.index];
         let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
         let complete = rewriter.insert(complete);
         sum.replace_uses_except(complete.result_value(0)?, &[complete]);
-        last = Some(complete);
+        waits.push(complete);
     }
-    Some(last)
+    Some(waits)
 }
 
-/// Lets products run on, and waits for them in the next iteration; returns the wait after which those of the
-/// iteration before are complete.
+/// Lets products run on, and waits for them in the next iteration; returns the waits in their order: after the last one
+/// those of the iteration before are complete.
 pub(super) fn keep_running<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     of: For<'c, 'a>,
     running: &[Running<'c, 'a>],
-) -> Option<Option<OperationRef<'c, 'a>>> {
+) -> Option<Vec<OperationRef<'c, 'a>>> {
     let location = of.operation().loc();
-    let mut behind = None;
+    let mut waits = Vec::with_capacity(running.len());
     for running in running {
         running.product.set_is_async(true);
         let sum = of.carried()[running.index];
@@ -185,7 +185,7 @@ pub(super) fn keep_running<'c: 'a, 'a>(
         let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
         let complete = rewriter.insert(complete);
         sum.replace_uses_except(complete.result_value(0)?, &[complete]);
-        behind = Some(complete);
+        waits.push(complete);
     }
     let alone: Vec<WarpGroupDotOp> = running
         .iter()
@@ -207,9 +207,9 @@ pub(super) fn keep_running<'c: 'a, 'a>(
             let complete = wait.result_value(index)?;
             product.d().replace_uses_except(complete, &[wait]);
         }
-        behind = Some(wait);
+        waits.push(wait);
     }
-    Some(behind)
+    Some(waits)
 }
 
 /// The first operation of a body that computes the first factor of a product from the data read for it, or the

@@ -30,7 +30,7 @@ use llopt_codegen::walk::lower::LoweredModule;
 use llopt_layout::plan::{Plan, SharedAccess};
 use serde::Serialize;
 
-use crate::contain::contained_within;
+use crate::own_thread::in_own_thread_within;
 use crate::{
     ArtifactKind, CopiedLoop, Error, Options, PersistentProgram, Source, Timings, WideLoop,
     compiler, input, loop_schedules, module, persistent_program, session, shared_loops,
@@ -188,7 +188,7 @@ fn explain_changed(
 ) -> Result<Explanation, Error> {
     let (source, mut options) = (source.clone(), options.clone());
     options.keep_decisions = true;
-    contained_within(Some(options.budget), move || {
+    in_own_thread_within(Some(options.budget), move || {
         let mut time = Timings::default();
         let context = session::context()?;
         let module = input::read(&context, &source, &options)?;

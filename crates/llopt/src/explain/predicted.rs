@@ -43,7 +43,7 @@
 //! # Where its constants come from
 //!
 //! They were fitted to the cycles that an H100 took (`tools/gpu/certificate.py`), to that half of the kernels whose
-//! names' SHA-256 begins with an even byte. `docs/performance.md` says how well it predicts the other half.
+//! names' SHA-256 begins with an even byte. `docs/performance/certificate.md` says how well it predicts the other half.
 
 use llopt_codegen::walk::decision::{Choice, Decision};
 use llopt_plan::schedule::Pipe;

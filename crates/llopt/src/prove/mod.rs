@@ -41,8 +41,8 @@ use llopt_plan::plans::Plans;
 use llopt_sim::{Argument, Error as SimError};
 use serde::Serialize;
 
-use crate::contain::contained;
 use crate::execution::{Engines, run_everywhere};
+use crate::own_thread::in_own_thread;
 use crate::pipeline::{self, Stage};
 use crate::{
     Diagnostic, Error, ErrorClass, Options, Source, Timings, compiler, input, module, session,
@@ -133,7 +133,7 @@ fn quiet(options: &Options) -> Options {
 pub fn prove(source: &Source, options: &Options) -> Result<Proof, Error> {
     let mut options = quiet(options);
     let (input, its) = (source.clone(), options.clone());
-    let found = contained(move || collect(&input, &its))?;
+    let found = in_own_thread(move || collect(&input, &its))?;
     let order = prove_order(source, &options)?;
     // The kernels of single ops have layouts and share no loop.
     options.split_k = 1;
@@ -165,7 +165,7 @@ pub fn prove(source: &Source, options: &Options) -> Result<Proof, Error> {
 /// The source is not a valid module for the target.
 pub fn prove_order(source: &Source, options: &Options) -> Result<Proof, Error> {
     let (input, options) = (source.clone(), quiet(options));
-    contained(move || {
+    in_own_thread(move || {
         let obligations = scheduled(&input, &options, order::obligations)?;
         Ok(Proof {
             obligations: obligations
@@ -180,7 +180,7 @@ pub fn prove_order(source: &Source, options: &Options) -> Result<Proof, Error> {
 /// The source is not a valid module for the target, or the order of what it has is not proven.
 pub fn prove_removals(source: &Source, options: &Options) -> Result<Vec<OrderRemoval>, Error> {
     let (input, options) = (source.clone(), quiet(options));
-    contained(move || {
+    in_own_thread(move || {
         let removals = scheduled(&input, &options, order::removals)??;
         removals.map_err(|reason| {
             Error::invalid(vec![Diagnostic::error(
@@ -402,7 +402,7 @@ module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.tar
     #[test]
     fn factors_that_are_exchanged_are_found() {
         let (source, options) = product("cuda:80", WARP_PRODUCT, 2, 32);
-        let found = contained({
+        let found = in_own_thread({
             let options = options.clone();
             move || collect(&source, &options)
         })
@@ -446,7 +446,7 @@ module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.tar
     fn an_element_in_a_wrong_place_is_found() {
         let options = Options::new(Target::parse("cuda:90").unwrap());
         let source = Source::new("k.ttgir", KERNEL);
-        let found = contained({
+        let found = in_own_thread({
             let options = options.clone();
             move || collect(&source, &options)
         })

@@ -199,15 +199,33 @@ fn ring(count: i64, producers: u32, carried: bool) -> Source {
     Source::new("ring.ttgir", text.replace("COUNT", &count.to_string()))
 }
 
+/// A ring between partitions is ordered, and what it contains apart from barriers of single warps is needed for that.
+fn partitions_are_ordered(count: i64, producers: u32, carried: bool) {
+    let about = format!("{count} buffers, {producers} warps, carried: {carried}");
+    let options = options("cuda:90", 3);
+    let unmissed = unmissed(&about, &ring(count, producers, carried), &options);
+    // A partition of one warp needs no barrier of its threads.
+    assert!(are_barriers(&unmissed), "{about}: {unmissed:?}");
+}
+
 #[test]
-fn partitions_are_ordered_however_buffers_are_counted() {
-    for (count, producers, carried) in [(2, 1, false), (3, 1, true), (3, 4, false), (4, 4, true)] {
-        let about = format!("{count} buffers, {producers} warps, carried: {carried}");
-        let options = options("cuda:90", 3);
-        let unmissed = unmissed(&about, &ring(count, producers, carried), &options);
-        // A partition of one warp needs no barrier of its threads.
-        assert!(are_barriers(&unmissed), "{about}: {unmissed:?}");
-    }
+fn partitions_are_ordered_that_count_two_buffers_by_iterations() {
+    partitions_are_ordered(2, 1, false);
+}
+
+#[test]
+fn partitions_are_ordered_that_carry_the_number_of_one_of_three_buffers() {
+    partitions_are_ordered(3, 1, true);
+}
+
+#[test]
+fn partitions_of_four_warps_are_ordered_that_count_three_buffers_by_iterations() {
+    partitions_are_ordered(3, 4, false);
+}
+
+#[test]
+fn partitions_of_four_warps_are_ordered_that_carry_the_number_of_one_of_four_buffers() {
+    partitions_are_ordered(4, 4, true);
 }
 
 #[test]

@@ -83,7 +83,7 @@ mod tests {
         let code = "fn f() { g(\"tt.load\", \"tt.divisibility\"); h(\"arith.addi\") }\n\
                     // \"tt.load\"\n\
                     #[cfg(test)]\nmod tests { const N: &str = \"tt.load\"; }\n";
-        let inside = Path::new("crates/llopt-plan/src/scratch.rs");
+        let inside = Path::new("crates/llopt-plan/src/memory/scratch.rs");
         let outside = Path::new("crates/llopt-fuzz/src/lib.rs");
         let found = check(&definitions, &[(inside, code), (outside, code)]);
         let lines: Vec<_> = found.iter().map(|finding| finding.line).collect();

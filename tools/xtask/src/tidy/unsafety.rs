@@ -29,7 +29,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ),
     ("crates/llopt-capi/src/", "the interface for C"),
     (
-        "crates/llopt/src/contain.rs",
+        "crates/llopt/src/own_thread.rs",
         "handlers of the process for what LLVM and the allocator do",
     ),
     (

@@ -32,7 +32,7 @@ use inkwell::types::BasicTypeEnum;
 
 use super::Nvptx;
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
-use crate::targets::hooks::{Adds, FirstOperand, GroupProduct, GroupTypes, WarpGroupHooks};
+use crate::targets::hooks::{Adds, FirstOperand, GroupProduct, WarpGroupHooks};
 
 /// The letter of a register for values of a type.
 fn class(of: BasicTypeEnum<'_>) -> &'static str {
@@ -106,13 +106,16 @@ fn list(names: impl Iterator<Item = String>) -> String {
 }
 
 /// The immediates after the predicate: signs, and the order of elements in memory.
-fn immediates(types: &GroupTypes, in_memory: bool, first: bool, second: bool) -> String {
+fn immediates(product: &GroupProduct<'_>, first: &FirstOperand<'_>) -> String {
     let order = |transposed: bool| format!(", {}", u8::from(transposed));
-    match (types.integers, types.bits) {
-        (true, _) => String::new(),
-        (false, 16) if in_memory => format!(", 1, 1{}{}", order(first), order(second)),
-        (false, 16) => format!(", 1, 1{}", order(second)),
-        (false, _) => ", 1, 1".to_owned(),
+    let second = order(product.second_transposed);
+    match (product.types.integers, product.types.bits, first) {
+        (true, ..) => String::new(),
+        (false, 16, FirstOperand::Memory(_)) => {
+            format!(", 1, 1{}{second}", order(product.first_transposed))
+        }
+        (false, 16, FirstOperand::Registers(_)) => format!(", 1, 1{second}"),
+        (false, ..) => ", 1, 1".to_owned(),
     }
 }
 
@@ -151,13 +154,13 @@ impl WarpGroupHooks for Nvptx {
         for step in &product.steps {
             let begin = step.result * product.registers;
             let registers = list((begin..begin + product.registers).map(|i| format!("${i}")));
-            let (a, in_memory) = match &step.first {
+            let a = match &step.first {
                 FirstOperand::Memory(of) => {
                     let address = operands.name(of.address);
-                    (descriptors.name(address, of.constant), true)
+                    descriptors.name(address, of.constant)
                 }
                 FirstOperand::Registers(words) => {
-                    (list(words.iter().map(|word| operands.name(*word))), false)
+                    list(words.iter().map(|word| operands.name(*word)))
                 }
             };
             let address = operands.name(step.second.address);
@@ -167,12 +170,7 @@ impl WarpGroupHooks for Nvptx {
                 Adds::Never => "never".to_owned(),
                 Adds::If(condition) => operands.name(condition),
             };
-            let orders = immediates(
-                types,
-                in_memory,
-                product.first_transposed,
-                product.second_transposed,
-            );
+            let orders = immediates(product, &step.first);
             body.push_str(&format!(
                 "\twgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{result}.{first}.{second} \
                  {registers}, {a}, {b}, {adds}{orders};\n"

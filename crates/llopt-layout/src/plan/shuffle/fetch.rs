@@ -321,16 +321,18 @@ impl Fetch {
         zero(&self.register_lanes)
             && zero(&self.ahead)
             && zero(&self.rotate)
-            && self
-                .lanes
-                .iter()
-                .enumerate()
-                .all(|(i, &lane)| lane == 1 << i)
+            && self.has_identical_lanes()
             && self
                 .warps
                 .iter()
                 .chain(&self.blocks)
                 .all(|&pair| pair == (0, 0))
+    }
+
+    /// Whether the lane of the result alone is the lane that is asked.
+    pub(super) fn has_identical_lanes(&self) -> bool {
+        let mut images = self.lanes.iter().enumerate();
+        images.all(|(i, &lane)| lane == 1 << i)
     }
 
     /// The register coordinates of the operand for a register index of the result.

@@ -18,11 +18,7 @@ impl Fetch {
         let (words, rounds) = (&packing.source_words, &packing.target_words);
 
         let mut steps = Vec::with_capacity(1 << rounds.len());
-        let identity = self
-            .lanes
-            .iter()
-            .enumerate()
-            .all(|(i, &lane)| lane == 1 << i)
+        let identity = self.has_identical_lanes()
             && self
                 .warps
                 .iter()

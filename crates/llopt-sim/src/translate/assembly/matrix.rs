@@ -1,6 +1,6 @@
 //! PTX's `mma`, `ldmatrix` and `stmatrix`, whether written as assembly or as intrinsics.
 
-use crate::machine::bytecode::{Collective, Op, Slot, Tile, TileAccess};
+use crate::machine::bytecode::{AccessKind, Collective, Op, Slot, Tile, TileAccess};
 use crate::machine::row::mask;
 use crate::translate::emit::Emitter;
 use crate::units::matrix::{Deal, Element, Fragment, Matrix};
@@ -114,7 +114,7 @@ pub(crate) fn mma(
 pub(crate) fn tiles(
     e: &mut Emitter<'_>,
     form: &[&str],
-    store: bool,
+    kind: AccessKind,
     address: Slot,
     values: &[Slot],
 ) -> Option<Vec<Slot>> {
@@ -136,24 +136,24 @@ pub(crate) fn tiles(
     let tile = match (shape?, element?, transposed) {
         ("m8n8", "b16", false) => Tile::Halves,
         ("m8n8", "b16", true) => Tile::TransposedHalves,
-        ("m16n16", "b8", true) if !store => Tile::TransposedBytes,
-        ("m16n8", "b8", true) if store => Tile::TransposedBytes,
+        ("m16n16", "b8", true) if kind == AccessKind::Load => Tile::TransposedBytes,
+        ("m16n8", "b8", true) if kind == AccessKind::Store => Tile::TransposedBytes,
         _ => return None,
     };
     let count: usize = count?;
-    let wanted = count * tile.registers(store) as usize;
-    let registers = if store {
+    let wanted = count * tile.registers(kind) as usize;
+    let registers = if kind == AccessKind::Store {
         values.to_vec()
     } else {
         e.slots(wanted)
     };
-    let rows = count * tile.rows(store) as usize;
+    let rows = count * tile.rows(kind) as usize;
     if registers.len() != wanted || rows > 32 {
         return None;
     }
     let site = e.site();
     e.push(Op::Tiles(Box::new(TileAccess {
-        store,
+        kind,
         tile,
         tiles: count as u32,
         address,

@@ -2,7 +2,7 @@
 
 use crate::error::{Decoded, Unknown};
 use crate::machine::bytecode::{
-    Address, Async, BulkCopy, BulkExtent, BulkReduce, Direction, Part, Space, Special,
+    AccessKind, Address, Async, BulkCopy, BulkExtent, BulkReduce, Direction, Part, Space, Special,
 };
 use crate::machine::row;
 use crate::memory::bulk::{self, DESCRIPTOR_BYTES};
@@ -223,7 +223,14 @@ fn replace(t: &mut Translator<'_, '_>, i: &Instruction, name: &str, space: &str)
             offset: 0,
             bytes: field.bytes,
         };
-        t.e.access(false, space, word, vec![part], field.bytes, false);
+        t.e.access(
+            AccessKind::Load,
+            space,
+            word,
+            vec![part],
+            field.bytes,
+            false,
+        );
     }
     for part in parts {
         let address = Address::Flat {
@@ -232,7 +239,7 @@ fn replace(t: &mut Translator<'_, '_>, i: &Instruction, name: &str, space: &str)
         };
         let align = part.bytes;
         let part = Part { offset: 0, ..part };
-        t.e.access(true, space, address, vec![part], align, false);
+        t.e.access(AccessKind::Store, space, address, vec![part], align, false);
     }
     Ok(())
 }
@@ -263,8 +270,8 @@ fn publish(t: &mut Translator<'_, '_>, i: &Instruction) -> Decoded<()> {
         offset: 0,
         bytes: 4,
     };
-    t.e.access(false, Space::Shared, from, vec![part], 4, false);
-    t.e.access(true, Space::Global, to, vec![part], 4, false);
+    t.e.access(AccessKind::Load, Space::Shared, from, vec![part], 4, false);
+    t.e.access(AccessKind::Store, Space::Global, to, vec![part], 4, false);
     push(t, Async::DescriptorRelease(object));
     Ok(())
 }

@@ -2,7 +2,9 @@
 
 use crate::error::{Decoded, Unknown};
 use crate::machine::block::REMOTE;
-use crate::machine::bytecode::{Address, Async, Atomic, AtomicOp, Part, Slot, Space, Special};
+use crate::machine::bytecode::{
+    AccessKind, Address, Async, Atomic, AtomicOp, Part, Slot, Space, Special,
+};
 use crate::machine::row::{self, row2};
 use crate::memory::global::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::translate::intrinsics::map_address;
@@ -163,7 +165,7 @@ fn load(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> Deco
     }
     let align = bytes * form.vector as u32;
     t.e.access(
-        false,
+        AccessKind::Load,
         form.space,
         Address::Flat { base, offset },
         parts,
@@ -199,7 +201,7 @@ fn store(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> Dec
     let (base, offset) = t.address(address)?;
     let align = bytes * form.vector as u32;
     t.e.access(
-        true,
+        AccessKind::Store,
         form.space,
         Address::Flat { base, offset },
         parts,
@@ -311,24 +313,27 @@ fn matrix_tiles(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str])
         .copied()
         .filter(|m| !matches!(*m, "sync" | "aligned"))
         .collect();
-    let store = i.opcode[0] == "stmatrix";
+    let kind = match &*i.opcode[0] {
+        "stmatrix" => AccessKind::Store,
+        _ => AccessKind::Load,
+    };
     let [first, second] = &i.operands[..] else {
         return Err(unknown(i));
     };
-    let (address, registers) = if store {
+    let (address, registers) = if kind == AccessKind::Store {
         (first, second)
     } else {
         (second, first)
     };
     let address = t.address_slot(address)?;
     let mut values = Vec::new();
-    if store {
+    if kind == AccessKind::Store {
         for operand in elements(registers) {
             values.push(t.read(operand, 32)?);
         }
     }
-    let loaded = tiles(t.e, &form, store, address, &values).ok_or_else(|| unknown(i))?;
-    if !store {
+    let loaded = tiles(t.e, &form, kind, address, &values).ok_or_else(|| unknown(i))?;
+    if kind == AccessKind::Load {
         if elements(registers).len() != loaded.len() {
             return Err(unknown(i));
         }

@@ -1,7 +1,9 @@
 //! LLVM's accesses to memory: loads, stores, atomics, private memory.
 
 use crate::error::{Decoded, Unknown};
-use crate::machine::bytecode::{Access, Address, Atomic, AtomicOp, Op, Part, Slot, Space};
+use crate::machine::bytecode::{
+    Access, AccessKind, Address, Atomic, AtomicOp, Op, Part, Slot, Space,
+};
 use crate::machine::row::{self, row2};
 use crate::memory::global;
 use crate::translate::ir::{Ordering, RmwOp, Type, Value};
@@ -69,8 +71,14 @@ impl<'m> Body<'_, '_, 'm> {
         if let Some(widths) = self.memory_widths(ty)? {
             let words = self.emitter.slots(widths.len());
             let parts = Self::parts(&widths, &words);
-            self.emitter
-                .access(false, space, address, parts, align, synchronizing);
+            self.emitter.access(
+                AccessKind::Load,
+                space,
+                address,
+                parts,
+                align,
+                synchronizing,
+            );
             let wanted: Vec<u32> = leaves.iter().map(|l| l.bits).collect();
             let filled = Self::filling(&widths, &wanted);
             let mut values =
@@ -88,8 +96,14 @@ impl<'m> Body<'_, '_, 'm> {
                 bytes: leaf.bits.div_ceil(8),
             })
             .collect();
-        self.emitter
-            .access(false, space, address, parts, align, synchronizing);
+        self.emitter.access(
+            AccessKind::Load,
+            space,
+            address,
+            parts,
+            align,
+            synchronizing,
+        );
         Ok(leaves
             .iter()
             .zip(slots)
@@ -134,18 +148,29 @@ impl<'m> Body<'_, '_, 'm> {
                 })
                 .collect()
         };
-        self.emitter
-            .access(true, space, address, parts, align, synchronizing);
+        self.emitter.access(
+            AccessKind::Store,
+            space,
+            address,
+            parts,
+            align,
+            synchronizing,
+        );
         Ok(())
     }
 
     /// `llvm.masked.load` and `llvm.masked.store` with a constant mask: an access to the whole vector in which some
     /// elements are ignored.
-    pub(super) fn masked_access(&mut self, inst: Value<'m>, store: bool) -> Decoded<Vec<Slot>> {
+    pub(super) fn masked_access(
+        &mut self,
+        inst: Value<'m>,
+        kind: AccessKind,
+    ) -> Decoded<Vec<Slot>> {
         // Loads: pointer, mask, other. Stores: value, pointer, mask.
-        let first = u32::from(store);
+        let stores = kind == AccessKind::Store;
+        let first = u32::from(stores);
         let (pointer, mask) = (inst.operand(first), inst.operand(first + 1));
-        let vector = if store { inst.operand(0) } else { inst };
+        let vector = if stores { inst.operand(0) } else { inst };
         let leaves = self.decoder.types.leaves(vector.ty())?;
         if leaves.iter().any(|leaf| leaf.bits % 8 != 0) {
             let ty = vector.ty();
@@ -157,11 +182,11 @@ impl<'m> Body<'_, '_, 'm> {
             .decoder
             .constant(mask)
             .map_err(|_| Unknown::new("a masked access with a variable mask"))?;
-        let others = self.value(inst.operand(if store { 0 } else { 2 }))?;
+        let others = self.value(inst.operand(if stores { 0 } else { 2 }))?;
         let mut slots = others.clone();
         let mut parts = Vec::new();
         for (i, leaf) in leaves.iter().enumerate().filter(|(i, _)| wanted[*i] != 0) {
-            if !store {
+            if !stores {
                 slots[i] = self.emitter.slot();
             }
             parts.push(Part {
@@ -174,7 +199,7 @@ impl<'m> Body<'_, '_, 'm> {
         let space = self.space(pointer)?;
         let base = self.scalar(pointer)?;
         self.emitter.push_access(Access {
-            store,
+            kind,
             address: Address::Flat { base, offset: 0 },
             space,
             bytes: parts.iter().map(|p| p.offset + p.bytes).max().unwrap_or(0),
@@ -184,7 +209,7 @@ impl<'m> Body<'_, '_, 'm> {
             synchronizing: false,
             site: 0,
         });
-        Ok(if store { Vec::new() } else { slots })
+        Ok(if stores { Vec::new() } else { slots })
     }
 
     pub(super) fn atomic_rmw(&mut self, inst: Value<'m>) -> Decoded<Vec<Slot>> {

@@ -1,7 +1,7 @@
 //! Calls: of functions of the module, of intrinsics, of inline assembly, of the vendors' runtime.
 
 use crate::error::{Decoded, Unknown};
-use crate::machine::bytecode::{Call, Op, Print, Slot};
+use crate::machine::bytecode::{AccessKind, Call, Op, Print, Slot};
 use crate::translate::assembly::{self, AsmOperands};
 use crate::translate::intrinsics::{self, Argument, Invocation};
 use crate::translate::ir::{TypeKind, Value, ValueKind};
@@ -38,10 +38,10 @@ impl<'m> Body<'_, '_, 'm> {
                     return Ok(Vec::new());
                 }
                 if name.starts_with("llvm.masked.load.") {
-                    return self.masked_access(inst, false);
+                    return self.masked_access(inst, AccessKind::Load);
                 }
                 if name.starts_with("llvm.masked.store.") {
-                    return self.masked_access(inst, true);
+                    return self.masked_access(inst, AccessKind::Store);
                 }
                 if callee.is_declaration() {
                     return self.intrinsic(inst, &name);

@@ -2,7 +2,8 @@
 
 use crate::error::Decoded;
 use crate::machine::bytecode::{
-    Address, Async, Atomic, AtomicOp, Collective, Op, Part, Slot, Space, Special, TransposeLoad,
+    AccessKind, Address, Async, Atomic, AtomicOp, Collective, Op, Part, Slot, Space, Special,
+    TransposeLoad,
 };
 use crate::machine::row::{self, IntOp, mask, row2};
 use crate::translate::decode::Leaf;
@@ -103,7 +104,14 @@ fn copy_to_shared(
         })
         .collect();
     let align = size.min(4);
-    e.access(false, space, address, parts.clone(), align, false);
+    e.access(
+        AccessKind::Load,
+        space,
+        address,
+        parts.clone(),
+        align,
+        false,
+    );
     let wave = e.slot();
     e.collective(
         Collective::ReadFirstLane {
@@ -133,12 +141,12 @@ fn copy_to_shared(
 fn buffer(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Option<Vec<Slot>>> {
     if rest == "load" {
         let slots = e.slots(call.result.len());
-        access_buffer(e, false, 0, (call.result, &slots), call)?;
+        access_buffer(e, AccessKind::Load, 0, (call.result, &slots), call)?;
         return Ok(Some(slots));
     }
     if rest == "store" {
         let data = call.argument(0)?;
-        access_buffer(e, true, 1, (&data.leaves, &data.slots), call)?;
+        access_buffer(e, AccessKind::Store, 1, (&data.leaves, &data.slots), call)?;
         return Ok(Some(Vec::new()));
     }
     if rest == "load.lds" {
@@ -154,7 +162,7 @@ fn buffer(e: &mut Emitter<'_>, rest: &str, call: &Invocation<'_>) -> Decoded<Opt
 /// An access to the buffer whose resource is the argument `at`, with the registers and their contents.
 fn access_buffer(
     e: &mut Emitter<'_>,
-    is_store: bool,
+    kind: AccessKind,
     at: usize,
     (leaves, slots): (&[Leaf], &[Slot]),
     call: &Invocation<'_>,
@@ -176,7 +184,7 @@ fn access_buffer(
         })
         .collect();
     let align = buffer_alignment(&parts);
-    e.access(is_store, Space::Global, address, parts, align, false);
+    e.access(kind, Space::Global, address, parts, align, false);
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 //! and rounded (see [`RealFunction`](crate::machine::row::RealFunction)).
 
 use crate::error::{Decoded, Unknown};
-use crate::machine::bytecode::{Address, Op, Part, Slot, Space, Terminator};
+use crate::machine::bytecode::{AccessKind, Address, Op, Part, Slot, Space, Terminator};
 use crate::machine::row::{
     self, IntOp, Real, RealFunction, RealOp, Row1, Row2, mask, row1, row2, row3,
 };
@@ -635,7 +635,7 @@ fn memory_block(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decod
                     (Some(pattern), _) => pattern,
                     (None, Some((source, space))) => {
                         let slot = e.slot();
-                        one_access(e, false, space, source, at, slot, bytes as u32);
+                        one_access(e, AccessKind::Load, space, source, at, slot, bytes as u32);
                         slot
                     }
                     (None, None) => return Err(call.unknown()),
@@ -644,7 +644,7 @@ fn memory_block(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decod
                 at += bytes;
             }
             for (slot, at, bytes) in pieces {
-                one_access(e, true, to.1, to.0, at, slot, bytes as u32);
+                one_access(e, AccessKind::Store, to.1, to.0, at, slot, bytes as u32);
             }
         }
         _ => {
@@ -669,13 +669,13 @@ fn memory_block(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decod
                 Some((source, space)) => {
                     let address = e.map2(row::ADD64, source, counter);
                     let byte = e.slot();
-                    one_access(e, false, space, address, 0, byte, 1);
+                    one_access(e, AccessKind::Load, space, address, 0, byte, 1);
                     byte
                 }
                 None => value,
             };
             let address = e.map2(row::ADD64, to.0, counter);
-            one_access(e, true, to.1, address, 0, byte, 1);
+            one_access(e, AccessKind::Store, to.1, address, 0, byte, 1);
             let one = e.constant(1);
             let next = e.map2(row::ADD64, counter, one);
             e.copy(counter, next);
@@ -689,7 +689,7 @@ fn memory_block(e: &mut Emitter<'_>, base: &str, call: &Invocation<'_>) -> Decod
 
 fn one_access(
     e: &mut Emitter<'_>,
-    store: bool,
+    kind: AccessKind,
     space: Space,
     base: Slot,
     offset: u64,
@@ -705,5 +705,5 @@ fn one_access(
         offset: 0,
         bytes,
     };
-    e.access(store, space, address, vec![part], 1, false);
+    e.access(kind, space, address, vec![part], 1, false);
 }

@@ -1,7 +1,7 @@
 //! NVIDIA's intrinsics on memory and matrices: `ldmatrix`, `stmatrix`, asynchronous copies, `mbarrier`, `mma`.
 
 use crate::error::Decoded;
-use crate::machine::bytecode::{Async, Slot};
+use crate::machine::bytecode::{AccessKind, Async, Slot};
 use crate::translate::assembly::matrix::{MmaTypes, mma, tiles};
 use crate::translate::emit::Emitter;
 
@@ -16,7 +16,8 @@ pub(super) fn translate(
     if let Some(rest) = name.strip_prefix("ldmatrix.sync.aligned.") {
         let form: Vec<&str> = rest.split('.').collect();
         let address = call.scalar(0)?;
-        let registers = tiles(e, &form, false, address, &[]).ok_or_else(|| call.unknown())?;
+        let registers =
+            tiles(e, &form, AccessKind::Load, address, &[]).ok_or_else(|| call.unknown())?;
         return Ok(Some(registers));
     }
     if let Some(rest) = name.strip_prefix("stmatrix.sync.aligned.") {
@@ -25,7 +26,7 @@ pub(super) fn translate(
         let values = (1..call.arguments.len())
             .map(|i| call.scalar(i))
             .collect::<Decoded<Vec<_>>>()?;
-        tiles(e, &form, true, address, &values).ok_or_else(|| call.unknown())?;
+        tiles(e, &form, AccessKind::Store, address, &values).ok_or_else(|| call.unknown())?;
         return Ok(Some(Vec::new()));
     }
     if let Some(rest) = name.strip_prefix("mma.") {

@@ -156,7 +156,7 @@ pub(super) fn consume<'c: 'a, 'a>(
         }
     }
     // No product is running after the loop.
-    let behind = complete_behind(rewriter, of, &division.running)?;
+    let behind = complete_behind(rewriter, of, &division.running)?.pop();
     if !late.is_empty() {
         rewriter.set_after(behind.unwrap_or(of.operation()));
         let results = of.results();
@@ -169,7 +169,7 @@ pub(super) fn consume<'c: 'a, 'a>(
     }
     read_rings(rewriter, rings, channels, index)?;
     // Each iteration waits for the product of the one before.
-    let wait = keep_running(rewriter, of, &division.running)?;
+    let wait = keep_running(rewriter, of, &division.running)?.pop();
     if let Some(wait) = wait.filter(|_| !late.is_empty()) {
         rewriter.set_after(wait);
         let last = slot_before(rewriter, location, index, rings.slots);

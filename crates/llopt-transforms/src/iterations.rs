@@ -1,0 +1,9 @@
+//! Which iterations a loop over tiles executes: none that are skipped, two as one, and those of whole tiles without
+//! masks.
+//!
+//! These rewrites come before there are layouts. Each is done where the result is proved to be the same and the model
+//! predicts a gain.
+
+pub mod compact_iterations;
+pub mod whole_tiles;
+pub mod wide_iterations;
