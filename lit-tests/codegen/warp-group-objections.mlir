@@ -5,6 +5,8 @@
 // RUN: split-file %s %t
 // RUN: llopt compile %t/registers.mlir --target cuda:90 --emit cubin -o %t/a.cubin 2>&1 | FileCheck %s --allow-empty
 // RUN: llopt compile %t/memory.mlir --target cuda:90 --emit cubin -o %t/b.cubin 2>&1 | FileCheck %s --allow-empty
+// A loop over programs begins its sums anew for each, in registers that the last ones defined.
+// RUN: llopt compile %S/../passes/partitions-programs.mlir --target cuda:90 --num-warps 8 --emit cubin -o %t/d.cubin 2>&1 | FileCheck %s --allow-empty
 // CHECK-NOT: ptxas C75
 //
 // Where a program writes the registers of an operand again while the product may still read them, ptxas waits, and the

@@ -15,8 +15,10 @@ use anyhow::{Context, Result};
 
 use crate::{process, workspace};
 
-/// The Python package with `ptxas` and libdevice. Its files are NVIDIA's, under NVIDIA's licence.
-const NVIDIA_PACKAGE: &str = "nvidia-cuda-nvcc-cu12==12.9.86";
+/// The Python package with `ptxas` and libdevice. Its files are NVIDIA's, under NVIDIA's licence. The version is the one that
+/// Triton 3.6 contains: which products an assembler serialises differs between versions, and Triton's assembles what the
+/// plugin prints.
+const NVIDIA_PACKAGE: &str = "nvidia-cuda-nvcc-cu12==12.8.93";
 /// The files of that package that are needed, and their places here.
 const NVIDIA_FILES: &[(&str, &str)] = &[
     ("nvidia/cuda_nvcc/bin/ptxas", "ptxas"),
