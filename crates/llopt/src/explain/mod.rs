@@ -9,12 +9,14 @@ mod emitted;
 mod plan;
 mod predicted;
 mod prediction;
+mod program_order;
 mod text;
 
 use alternatives::Change;
 pub use plan::PlanJson;
 use predicted::Iteration;
 pub use prediction::{Alternative, Prediction};
+pub use program_order::ProgramOrder;
 
 pub use crate::chosen_layouts::{ChosenLayouts, Left, Op};
 pub use crate::loop_schedules::{LateLoad, LoopSchedule, PlacedUnit, Producer, Stages};
@@ -64,6 +66,8 @@ pub struct Explanation {
     pub copied: Vec<CopiedLoop>,
     /// What became of the kernel, if its blocks may compute several programs each.
     pub persistent: Option<PersistentProgram>,
+    /// The order of programs, if it is not that of their numbers.
+    pub program_order: Option<ProgramOrder>,
     /// In the order in which code is emitted.
     pub decisions: Vec<Explained>,
 }
@@ -203,6 +207,7 @@ fn explain_changed(
         let mut loops = loop_schedules::take(module.as_operation());
         let copied = tensor_copies::take(module.as_operation());
         let persistent = persistent_program::take(module.as_operation());
+        let program_order = ProgramOrder::of(module.as_operation());
         let llvm = inkwell::context::Context::create();
         let machine = machine::Machine::of(options.target)?;
         let lowered = compiler::to_llvm(&context, &module, &llvm, &machine, &options, &mut time)?;
@@ -223,6 +228,7 @@ fn explain_changed(
             loops,
             copied,
             persistent,
+            program_order,
             decisions: lowered.decisions.iter().map(explained).collect(),
         })
     })

@@ -41,6 +41,9 @@ impl fmt::Display for Explanation {
         if let Some(of) = &self.persistent {
             write!(f, "{of}")?;
         }
+        if let Some(of) = &self.program_order {
+            write!(f, "{of}")?;
+        }
         for of in &self.shared_loops {
             write!(f, "{of}")?;
         }
