@@ -192,6 +192,8 @@ features! {
     WavePriority = "s_setprio", &[Everywhere(Amdgpu)], "CDNA3 ISA, S_SETPRIO, S_BARRIER";
     /// Dot products of packed small elements with accumulation.
     DotAccumulate = "v_dot", &[Everywhere(Amdgpu)], "CDNA3 ISA, V_DOT2_F32_F16";
+    /// Multiply-adds in f32 of factors that are f16.
+    MixedMultiplyAdd = "v_fma_mix_f32", &[Everywhere(Amdgpu)], "CDNA3 ISA, V_FMA_MIX_F32";
     /// Hardware tanh.
     TanhApprox = "tanh.approx", &[Since(75), On(Gfx1250)], "PTX ISA 7.0, tanh";
 }

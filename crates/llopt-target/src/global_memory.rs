@@ -51,7 +51,9 @@ pub struct GlobalCosts {
 /// a line takes one cycle; loops of products in which every eight lanes request eight lines, 16 bytes each, take 1.6
 /// to 2.0 cycles for each, including the wait for the lines. `ptxas` keeps two loads of a loop outstanding, so that
 /// each pair is an exposed wait of about 600 cycles that the warps of a multiprocessor share. A multiprocessor's
-/// share of the memory is 10 (A100) to 20 (H200) bytes for each cycle, its first-level cache serves four sectors.
+/// share of the memory is 10 (A100) to 20 (H200) bytes for each cycle, its first-level cache serves four sectors. No warp
+/// waits for a store, so a part of a sector that is stored by itself takes what it takes in kernels whose blocks hide waits,
+/// where it is fitted.
 const NVIDIA_COSTS: GlobalCosts = GlobalCosts {
     sector_bytes: 32,
     instruction: 2.0,
@@ -60,7 +62,7 @@ const NVIDIA_COSTS: GlobalCosts = GlobalCosts {
     wait: 4.0,
     sector: 3.0,
     again: 0.5,
-    stored_again: 1.5,
+    stored_again: 2.5,
     // A wavefront of the pipe, which is also that of shared memory.
     reload: 1.02,
     // HBM on an H100, measured by arXiv 2402.13499; 64 bytes per cycle between the second-level cache and an SM.
@@ -79,12 +81,11 @@ const NVIDIA_COSTS: GlobalCosts = GlobalCosts {
 /// The same where the warps of several blocks hide waits, so that only what occupies a unit counts: the lookup of a line
 /// takes one cycle, however many of its sectors are wanted. *Fitted* to whole kernels on an H100, a half of them, and
 /// judged on the others (`docs/performance/layouts.md`, "Costs beside times"): a load's wait is mostly hidden, and a part
-/// of a sector that is stored by itself takes 2.5 cycles; with 1.5 to 4 the kernels are in the same order.
+/// of a sector that is stored by itself takes 2.5 cycles, as in [`NVIDIA_COSTS`]; with 1.5 to 4 the kernels are in the same order.
 const NVIDIA_COSTS_AMONG_BLOCKS: GlobalCosts = GlobalCosts {
     request: 1.0,
     wait: 1.0,
     again: 0.0,
-    stored_again: 2.5,
     ..NVIDIA_COSTS
 };
 

@@ -38,6 +38,7 @@ mod product_time;
 mod products;
 mod recompute;
 mod relation;
+mod residency;
 mod search;
 mod shifted_sums;
 mod skipped;

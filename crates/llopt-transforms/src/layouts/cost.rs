@@ -10,10 +10,10 @@
 //!
 //! A multiprocessor has several blocks if their registers fit, and while one waits at a barrier the others work. So of
 //! what a conversion takes, only what occupies a pipe counts, and the waits are hidden: kernels whose layouts differ by
-//! many conversions show it (`docs/performance/layouts.md`, "Costs beside times"). Kernels with matrix products are
-//! different. Their accumulators leave room for a block or two, and the products of an iteration wait for what is
-//! converted for them, so that nothing else works meanwhile: there waits count in full. The matrix unit is what takes
-//! longest, and arithmetic beside it costs hardly more than its issue.
+//! many conversions show it (`docs/performance/layouts.md`, "Costs beside times"). Kernels with large matrix products
+//! or with loops of products are different ([`super::residency`]). Their accumulators leave room for a block or two, and the
+//! products of an iteration wait for what is converted for them, so that nothing else works meanwhile: there waits count in
+//! full. The matrix unit is what takes longest, and arithmetic beside it costs hardly more than its issue.
 
 use std::cell::RefCell;
 
@@ -35,10 +35,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::tensor_type;
 use super::facts::Facts;
+use super::grid::Grid;
 use super::labelling::{Cost, IMPOSSIBLE};
 use super::offset_sums;
 use super::relation::{element_bits, is_cheap, only_renames};
-use crate::products::multiplies;
+use super::residency::has_several_blocks;
 
 /// Costs are integers in this fraction of a wavefront.
 const SCALE: f64 = 64.0;
@@ -152,16 +153,16 @@ pub(super) fn units(cost: Cost) -> f64 {
 
 impl Costs {
     /// The costs of a module, given its functions.
-    pub(super) fn new(target: Target, functions: &[OperationRef<'_, '_>]) -> Self {
-        let multiplies = functions.iter().any(|function| multiplies(*function));
+    pub(super) fn new(target: Target, functions: &[OperationRef<'_, '_>], grid: Grid) -> Self {
+        let hides_waits = has_several_blocks(functions, target, grid);
         Self {
             target,
             machine: target.machine(),
-            global: match multiplies {
-                true => target.global_costs(),
-                false => target.global_costs_among_blocks(),
+            global: match hides_waits {
+                true => target.global_costs_among_blocks(),
+                false => target.global_costs(),
             },
-            hides_waits: !multiplies,
+            hides_waits,
             conversions: RefCell::default(),
             rings: RefCell::default(),
             outlines: RefCell::default(),

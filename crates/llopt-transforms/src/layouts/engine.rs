@@ -14,7 +14,8 @@ use llopt_plan::global_access::Groups;
 use llopt_plan::reduction::combination::Combination;
 use llopt_plan::tensor::TensorType;
 use llopt_plan::types;
-use melior::ir::{OperationRef, ValueLike};
+use llopt_target::Feature;
+use melior::ir::{OperationRef, TypeLike, ValueLike};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::access::Access;
@@ -358,6 +359,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             0 => 0.0,
             _ => dot.moves_words(factor.operand, &encoding, select * words as f32),
         };
+        let widened = match dot.instruction(&encoding) {
+            None => select * self.widened(factor, node, held) as f32,
+            Some(_) => 0.0,
+        };
         // Factors that do not fit together with the accumulator are spilled and reloaded, unless they are read in
         // parts.
         let result = registers(&self.catalog.linear(self.catalog.map(product)?));
@@ -368,7 +373,16 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             false if self.parts(factor.node) != 0 => 0.0,
             false => 2.0 * self.costs.reload() * (words + sums).saturating_sub(most) as f32,
         };
-        Some(waited + moved + reload)
+        Some(waited + moved + widened + reload)
+    }
+
+    /// The elements of a factor that a thread converts to the type of the sums, in which it multiplies.
+    fn widened(&self, factor: &Factor, product: &Node<'c, 'a>, held: u64) -> u64 {
+        let factor = self.graph.nodes[factor.node].tensor;
+        let is_smaller = element_bits(factor) < element_bits(product.tensor);
+        let is_taken =
+            factor.element().is_f16() && self.costs.target.has(Feature::MixedMultiplyAdd);
+        if is_smaller && !is_taken { held } else { 0 }
     }
 
     /// Whether a factor from outside the product's loop takes so many registers that there are too few.

@@ -41,7 +41,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         candidates: &[Vec<LayoutId>],
         solution: Labelling,
     ) -> Vec<usize> {
-        // How far prices can be trusted has been measured for kernels without products.
+        // How far prices can be trusted has been measured for kernels whose blocks hide waits.
         if !self.costs.hides_waits() || solution.cost == IMPOSSIBLE {
             return solution.labels;
         }
