@@ -1,5 +1,7 @@
 //! `llopt run`: executes a kernel on the simulated machine, on NumPy arrays.
 
+mod parameter_values;
+
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -10,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use llopt::isolation;
-use llopt::sim::reference::{Bounds, Limits};
+use llopt::sim::reference::Limits;
 use llopt::sim::{self, Argument, Launch, Machine, Order};
 use llopt::{
     ArgumentDescriptor, ArtifactKind, Compiler, Metadata, Options, Parameter, ReferenceError,
@@ -18,10 +20,10 @@ use llopt::{
 };
 
 use crate::input;
-use crate::npy::{self, Array};
 use crate::output::Output;
 use crate::plans::Plans;
 use crate::tensor_argument;
+use parameter_values::Buffer;
 
 /// The arguments of `llopt run`.
 #[derive(Args, Debug)]
@@ -212,16 +214,20 @@ pub fn run(arguments: Arguments, bounds: crate::budget::Bounds) -> Result<()> {
     };
     if arguments.parameters {
         for (index, parameter) in parameters.iter().enumerate() {
-            println!("{}: {}", name_of(parameter, index), parameter.ty);
+            println!(
+                "{}: {}",
+                parameter_values::name_of(parameter, index),
+                parameter.ty
+            );
         }
         return Ok(());
     }
     let (values, arrays) = match arguments.named.is_empty() {
-        true => read_arguments(&arguments.args)?,
-        false => read_named(&arguments.named, &parameters)?,
+        true => parameter_values::read_arguments(&arguments.args)?,
+        false => parameter_values::read_named(&arguments.named, &parameters)?,
     };
     if !is_llvm {
-        check_arguments(&parameters, &values, &arrays)?;
+        parameter_values::check_arguments(&parameters, &values, &arrays)?;
     }
     if arguments.reference {
         return run_reference(&arguments, Source::new(name, contents), values, &arrays);
@@ -360,7 +366,9 @@ fn execute(
     for line in &report.output {
         println!("{}", line.trim_end_matches('\n'));
     }
-    write_buffers(arguments, &launch, arrays)?;
+    if let Some(directory) = &arguments.out_dir {
+        parameter_values::write_buffers(directory, &launch, arrays)?;
+    }
     if let Some(output) = &arguments.report {
         output.write_json(&report)?;
     }
@@ -479,164 +487,9 @@ fn hours(elapsed: Duration, done: u64, total: u64) -> Option<f64> {
     (hours >= 1.0).then_some(hours)
 }
 
-/// A buffer argument: its position, the name of its result, its file, its contents.
-struct Buffer {
-    index: usize,
-    name: PathBuf,
-    path: PathBuf,
-    array: Array,
-}
-
-/// The arguments of a launch, and those of them that are files.
-fn read_arguments(texts: &[String]) -> Result<(Vec<Argument>, Vec<Buffer>)> {
-    let mut values = Vec::new();
-    let mut buffers = Vec::new();
-    for (index, text) in texts.iter().enumerate() {
-        let (value, file) = read_argument(text)?;
-        values.push(value);
-        buffers.extend(file.map(|(path, array)| Buffer {
-            index,
-            name: path.file_name().unwrap_or_default().into(),
-            path,
-            array,
-        }));
-    }
-    Ok((values, buffers))
-}
-
-/// One argument, and its file if it is one.
-fn read_argument(text: &str) -> Result<(Argument, Option<(PathBuf, Array)>)> {
-    Ok(if text.starts_with(tensor_argument::PREFIX) {
-        let (path, array, tensor) = tensor_argument::read(text)?;
-        (Argument::Descriptor(tensor), Some((path, array)))
-    } else if text.ends_with(".npy") {
-        let path = PathBuf::from(text);
-        let array = npy::read(&path)?;
-        (Argument::Buffer(array.data.clone()), Some((path, array)))
-    } else {
-        (scalar(text)?, None)
-    })
-}
-
-/// The name of a parameter on the command line.
-fn name_of(parameter: &Parameter, index: usize) -> String {
-    let name = parameter.name.clone();
-    name.unwrap_or_else(|| format!("arg{index}"))
-}
-
-/// As [`read_arguments`], with the names of parameters.
-fn read_named(texts: &[String], parameters: &[Parameter]) -> Result<(Vec<Argument>, Vec<Buffer>)> {
-    let names: Vec<String> = (0..).zip(parameters).map(|(i, p)| name_of(p, i)).collect();
-    let mut values = vec![None; parameters.len()];
-    let mut buffers = Vec::new();
-    for text in texts {
-        let (name, value) = text
-            .split_once('=')
-            .with_context(|| format!("the argument '{text}' is not of the form NAME=VALUE"))?;
-        let index = names.iter().position(|known| known == name);
-        let index = index.with_context(|| {
-            format!(
-                "the kernel has no parameter '{name}'; it has {}",
-                names.join(", ")
-            )
-        })?;
-        ensure!(
-            values[index].is_none(),
-            "the parameter '{name}' is given twice"
-        );
-        let (value, file) = read_argument(value.strip_prefix('@').unwrap_or(value))?;
-        values[index] = Some(value);
-        buffers.extend(file.map(|(path, array)| Buffer {
-            index,
-            name: format!("{name}.npy").into(),
-            path,
-            array,
-        }));
-    }
-    let missing: Vec<&str> = (names.iter().zip(&values))
-        .filter(|(_, value)| value.is_none())
-        .map(|(name, _)| name.as_str())
-        .collect();
-    ensure!(missing.is_empty(), "no argument for {}", missing.join(", "));
-    Ok((values.into_iter().flatten().collect(), buffers))
-}
-
 /// The parameters of a kernel in tile IR.
 fn parameters(source: &Source) -> Result<Vec<Parameter>> {
     llopt::parameters(source).map_err(|error| crate::kernel::report(error, source))
-}
-
-/// Checks the arguments against the parameters of a kernel in tile IR, which has the types that its pointers point
-/// to.
-///
-/// # Errors
-/// The number of arguments is wrong, or an array has elements of another type.
-fn check_arguments(parameters: &[Parameter], values: &[Argument], arrays: &[Buffer]) -> Result<()> {
-    let (takes, given) = (parameters.len(), values.len());
-    ensure!(
-        // The two scratch pointers may be given, too.
-        given == takes || given == takes + 2,
-        "the kernel takes {takes} arguments, {given} given"
-    );
-    for buffer in arrays {
-        let Some(parameter) = parameters.get(buffer.index) else {
-            continue;
-        };
-        ensure!(
-            parameter.pointee.is_none_or(|to| buffer.array.holds(to)),
-            "argument {} is '{}' with elements of type '{}', the kernel expects {}",
-            buffer.index,
-            buffer.path.display(),
-            buffer.array.descr().unwrap_or_default(),
-            parameter.ty
-        );
-    }
-    Ok(())
-}
-
-/// Writes the final contents of the buffers.
-fn write_buffers(arguments: &Arguments, launch: &Launch, buffers: &[Buffer]) -> Result<()> {
-    let Some(directory) = &arguments.out_dir else {
-        return Ok(());
-    };
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot create '{}'", directory.display()))?;
-    for buffer in buffers {
-        if let Argument::Buffer(data) = &launch.arguments[buffer.index] {
-            let file = directory.join(&buffer.name);
-            Output::File(file).write(&buffer.array.with_data(data))?;
-        }
-    }
-    Ok(())
-}
-
-/// Writes the bounds of the elements of each buffer, as an array of doubles.
-fn write_bounds(arguments: &Arguments, bounds: &Bounds, buffers: &[Buffer]) -> Result<()> {
-    let Some(directory) = arguments.out_dir.as_ref().filter(|_| arguments.bounds) else {
-        return Ok(());
-    };
-    for buffer in buffers {
-        let size = buffer.array.element_size().with_context(|| {
-            format!(
-                "'{}' has no elements of one size to bound",
-                buffer.path.display()
-            )
-        })?;
-        let mut numbers = vec![0.0f64; buffer.array.data.len() / size];
-        for (offset, bound) in bounds.buffers.get(&buffer.index).into_iter().flatten() {
-            if let Some(number) = usize::try_from(*offset)
-                .ok()
-                .and_then(|at| numbers.get_mut(at / size))
-            {
-                *number = bound.max(*number);
-            }
-        }
-        if let Some(stem) = buffer.name.file_stem() {
-            let file = format!("{}.bound.npy", stem.to_string_lossy());
-            Output::File(directory.join(file)).write(&npy::doubles(&numbers))?;
-        }
-    }
-    Ok(())
 }
 
 fn run_reference(
@@ -652,8 +505,14 @@ fn run_reference(
     };
     match llopt::run_reference(&source, &mut launch, limits) {
         Ok(bounds) => {
-            write_buffers(arguments, &launch, buffers)?;
-            write_bounds(arguments, &bounds, buffers)
+            let Some(directory) = &arguments.out_dir else {
+                return Ok(());
+            };
+            parameter_values::write_buffers(directory, &launch, buffers)?;
+            match arguments.bounds {
+                true => parameter_values::write_bounds(directory, &bounds, buffers),
+                false => Ok(()),
+            }
         }
         Err(ReferenceError::Source(error)) => Err(crate::kernel::report(error, &source)),
         Err(ReferenceError::Run(error)) => Err(error.into()),
@@ -725,19 +584,6 @@ fn compile(
     }
 }
 
-fn scalar(text: &str) -> Result<Argument> {
-    if text == "null" {
-        return Ok(Argument::Null);
-    }
-    if let Ok(value) = text.parse::<i64>() {
-        return Ok(Argument::Int(value));
-    }
-    match text.parse::<f64>() {
-        Ok(value) => Ok(Argument::Real(value)),
-        Err(_) => bail!("the argument '{text}' is neither a .npy file nor a number"),
-    }
-}
-
 /// A progress bar on a terminal, which appears only on long runs.
 fn progress_bar() -> ProgressBar {
     if !std::io::stderr().is_terminal() {
@@ -755,17 +601,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grids_and_scalars_are_read() {
+    fn grids_are_read() {
         assert_eq!(grid("4"), Ok([4, 1, 1]));
         assert_eq!(grid("4,2, 3"), Ok([4, 2, 3]));
         assert!(grid("70000,70000").is_err());
         assert_eq!(hours(Duration::from_secs(2), 1, 100), None);
         assert_eq!(hours(Duration::from_secs(36), 1, 100), Some(1.0));
         assert!(grid("4,x").is_err() && grid("1,2,3,4").is_err() && grid("").is_err());
-        assert_eq!(scalar("-7").unwrap(), Argument::Int(-7));
-        assert_eq!(scalar("1e-5").unwrap(), Argument::Real(1e-5));
-        assert_eq!(scalar("null").unwrap(), Argument::Null);
-        assert!(scalar("x.npz").is_err());
     }
 
     #[test]

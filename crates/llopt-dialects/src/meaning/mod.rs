@@ -1,5 +1,6 @@
 //! The semantics of operations that all dialects share: constants, rewriting, effects on memory.
 
+pub mod dimensions;
 pub mod effects;
 pub mod facts;
 pub mod fold;

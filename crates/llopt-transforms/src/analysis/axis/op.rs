@@ -4,6 +4,7 @@
 //! Ops of tile IR declare it ([`Integers`]); nothing is known of the results of an op that declares nothing, which is
 //! always correct. MLIR's arithmetic is listed here, op by op.
 
+use llopt_dialects::meaning::dimensions;
 use llopt_dialects::meaning::facts::{Integers, OpFacts};
 use llopt_dialects::tables::module::DIVISIBILITY;
 use llopt_dialects::tables::types::Pointer;
@@ -376,19 +377,14 @@ impl<'c: 'a, 'a> Rule<'_, 'c, 'a> {
             Integers::Splat => self.unary(|x| shape::splat(x, &result.shape)),
             Integers::Element => self.unary(shape::element),
             Integers::ExpandDims => {
-                let axis = self.operation.attr("axis")?.as_int()?;
+                let axis = dimensions::axis(self.operation)?;
                 self.unary(|x| shape::expand_dims(x, axis))
             }
             Integers::Broadcast => {
                 self.of_typed(|x, from| shape::broadcast(x, &from.shape, &result.shape))
             }
             Integers::Transpose => {
-                let order = self.operation.attr("order")?.as_integers()?;
-                let order: Option<Vec<usize>> = order
-                    .into_iter()
-                    .map(|dim| usize::try_from(dim).ok())
-                    .collect();
-                let order = order?;
+                let order = dimensions::order(self.operation)?;
                 self.unary(|x| shape::transpose(x, &order))
             }
             Integers::Reshape => self.of_typed(|x, from| {

@@ -6,6 +6,7 @@
 //! known. That is for prices only: sums are supposed not to wrap, and what a loop carries to be moved as a whole in each
 //! iteration, with the strides of its first value.
 
+use llopt_dialects::meaning::dimensions;
 use llopt_dialects::meaning::facts::{Integers, OpFacts};
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::{Op, arith, scf};
@@ -148,7 +149,7 @@ impl LinearValues {
                         })
                     }
                     Integers::ExpandDims => {
-                        let axis: usize = operation.attr("axis")?.as_int()?;
+                        let axis = dimensions::axis(operation)?;
                         let mut linear = operand(0)?;
                         linear
                             .strides
@@ -173,12 +174,11 @@ impl LinearValues {
                         Some(sum(operand(0)?, offset, 1))
                     }
                     Integers::Transpose => {
-                        let order = operation.attr("order")?.as_integers()?;
+                        let order = dimensions::order(operation)?;
                         let linear = operand(0)?;
-                        let strides = order.into_iter().map(|dim| {
-                            let dim = usize::try_from(dim).ok()?;
-                            linear.strides.get(dim).copied()
-                        });
+                        let strides = order
+                            .into_iter()
+                            .map(|dim| linear.strides.get(dim).copied());
                         Some(Linear {
                             strides: strides.collect::<Option<_>>()?,
                             start: linear.start,

@@ -13,6 +13,7 @@
 
 use std::collections::HashMap;
 
+use llopt_dialects::meaning::dimensions;
 use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts, Transfer};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{BroadcastOp, DescriptorLoadOp, DotOp, MakeRangeOp, SplatOp};
@@ -68,10 +69,7 @@ impl Relation {
         if BroadcastOp::of(operation).is_some() {
             return Self::Repeats;
         }
-        let axis = || {
-            let axis = operation.attr("axis").and_then(AttributeExt::as_bits)?;
-            usize::try_from(axis).ok()
-        };
+        let axis = || dimensions::axis(operation);
         let rank = |value: Value<'_, '_>| RankedTensor::of(value.r#type()).map(RankedTensor::rank);
         let facts = OpFacts::of(operation);
         match facts.layouts {
@@ -86,11 +84,7 @@ impl Relation {
             }
             Transfer::ExpandDims => axis().map_or(Self::Unknown, Self::ExpandsAt),
             Transfer::Transpose => {
-                let order = operation.attr("order").and_then(AttributeExt::as_integers);
-                let order = order.into_iter().flatten().map(usize::try_from);
-                order
-                    .collect::<Result<_, _>>()
-                    .map_or(Self::Unknown, Self::Permutes)
+                dimensions::order(operation).map_or(Self::Unknown, Self::Permutes)
             }
             Transfer::Reduce => axis().map_or(Self::Unknown, Self::Reduces),
             Transfer::Product => {

@@ -18,6 +18,7 @@
 use std::collections::HashMap;
 
 use llopt_dialects::arith::ConstantOp;
+use llopt_dialects::meaning::dimensions;
 use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts, Transfer};
 use llopt_dialects::meaning::fold;
 use llopt_dialects::tables::types::RankedTensor;
@@ -187,7 +188,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
                 has_tensors.then_some(Rule::Same(dims))
             }
             Transfer::ExpandDims => {
-                let axis = usize::try_from(operation.attr("axis")?.as_bits()?).ok()?;
+                let axis = dimensions::axis(operation)?;
                 let from = match dim.cmp(&axis) {
                     std::cmp::Ordering::Less => dim,
                     std::cmp::Ordering::Equal => return None,
@@ -196,8 +197,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
                 Some(Rule::Same(vec![Some(from)]))
             }
             Transfer::Transpose => {
-                let order = operation.attr("order")?.as_integers()?;
-                let from = usize::try_from(*order.get(dim)?).ok()?;
+                let from = *dimensions::order(operation)?.get(dim)?;
                 Some(Rule::Same(vec![Some(from)]))
             }
             Transfer::Unknown

@@ -20,6 +20,7 @@
 use std::collections::HashMap;
 
 use llopt_dialects::arith::ConstantOp;
+use llopt_dialects::meaning::dimensions;
 use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts, Transfer};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{BroadcastOp, DotOp, MakeRangeOp, SplatOp};
@@ -344,11 +345,7 @@ fn of_elements<'c: 'a, 'a>(
             .map(move |value| Place::Made(value, dim))
     };
     let is_result = matches!(port, Port::Result(_));
-    let axis = || {
-        let axis = operation.attr("axis").and_then(AttributeExt::as_bits);
-        axis.and_then(|axis| usize::try_from(axis).ok())
-            .ok_or_else(refused)
-    };
+    let axis = || dimensions::axis(operation).ok_or_else(refused);
     match OpFacts::of(operation).layouts {
         Transfer::Same => {
             let accesses = matches!(
@@ -380,12 +377,7 @@ fn of_elements<'c: 'a, 'a>(
             Ok([taken(0, inner)].into_iter().chain(made(outer)).collect())
         }
         Transfer::Transpose => {
-            let order = operation.attr("order").and_then(AttributeExt::as_integers);
-            let order: Vec<usize> = order
-                .into_iter()
-                .flatten()
-                .filter_map(|of| usize::try_from(of).ok())
-                .collect();
+            let order = dimensions::order(operation).unwrap_or_default();
             let (inner, outer) = match is_result {
                 true => (order.get(dim).copied(), Some(dim)),
                 false => (Some(dim), order.iter().position(|of| *of == dim)),
