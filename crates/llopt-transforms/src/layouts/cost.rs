@@ -33,7 +33,7 @@ use melior::ir::{OperationRef, TypeLike, ValueLike};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::catalog::{Catalog, LayoutId, MapId};
-use super::combining::tensor_type;
+use super::combining::{Combining, Reductions, tensor_type};
 use super::facts::Facts;
 use super::labelling::{Cost, IMPOSSIBLE};
 use super::offset_sums;
@@ -130,6 +130,7 @@ pub(super) struct Costs {
     pub(super) rings: RefCell<Rings>,
     outlines: RefCell<Outlines>,
     of_ops: RefCell<OfOps>,
+    reductions: RefCell<Reductions>,
     /// The results of sums of offsets that are computed anyway ([`offset_sums`]).
     repeated_sums: FxHashSet<usize>,
 }
@@ -166,6 +167,7 @@ impl Costs {
             rings: RefCell::default(),
             outlines: RefCell::default(),
             of_ops: RefCell::default(),
+            reductions: RefCell::default(),
             repeated_sums: offset_sums::repeated(functions, target),
         }
     }
@@ -291,6 +293,11 @@ impl Costs {
         let cost = find();
         self.of_ops.borrow_mut().insert(key, cost);
         cost
+    }
+
+    /// What a reduction costs, and its barriers of the block.
+    pub(super) fn reduction(&self, combining: &Combining) -> (f32, u32) {
+        self.reductions.borrow_mut().price(combining, self.target)
     }
 
     /// Forgets what ops cost, since some of them are no more.
