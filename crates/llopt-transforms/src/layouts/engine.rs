@@ -240,14 +240,17 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             };
             let known = |from: usize, to: usize| {
                 let moved = table[from * columns + to];
-                let computed = of_column.get(to).filter(|_| moved.least() != 0);
-                let layout = wanted[to].filter(|layout| !self.catalog.is_in_memory(*layout));
-                let (Some(computed), Some(layout), Some(_)) = (computed, layout, given[from])
-                else {
+                let Some(computed) = of_column.get(to).filter(|_| moved.least() != 0) else {
                     return moved;
                 };
-                let anew = computed.get_or_init(|| self.computed_anew(used.value, layout));
-                anew.map_or(moved, |anew| moved.min(anew))
+                let anew = computed.get_or_init(|| {
+                    let layout = wanted[to].filter(|layout| !self.catalog.is_in_memory(*layout))?;
+                    self.computed_anew(used.value, layout)
+                });
+                match (given[from], anew) {
+                    (Some(_), &Some(anew)) => moved.min(anew),
+                    _ => moved,
+                }
             };
             let (given, wanted) = (Rc::clone(&given), Rc::clone(&wanted));
             problem.add_edge_above(producer, consumer, known, move |from, to| {
@@ -288,26 +291,35 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         };
         let frequency = f64::from_bits(bringing.frequency);
         let (given, wanted) = (ends(&bringing.given), ends(&bringing.wanted));
-        let known = |source: &Option<End>, target: &Option<End>| {
-            let (Some(source), Some(target)) = (source, target) else {
-                return Known::Exactly(IMPOSSIBLE);
+        let outlines = wanted.iter().map(|end| end.as_ref()?.outline);
+        let outlines: Vec<Option<OutlineId>> = outlines.collect();
+        let mut known = Vec::with_capacity(given.len() * wanted.len());
+        for source in &given {
+            let begin = known.len();
+            known.extend(wanted.iter().map(|target| match (source, target) {
+                (Some(source), Some(target))
+                    if bringing.has_prices && source.is_same_as(target) =>
+                {
+                    Known::Exactly(0)
+                }
+                (Some(_), Some(_)) => Known::AtLeast(0),
+                _ => Known::Exactly(IMPOSSIBLE),
+            }));
+            let outline = source.as_ref().and_then(|source| source.outline);
+            let Some(outline) = outline.filter(|_| bringing.has_prices) else {
+                continue;
             };
-            match (source.outline, target.outline) {
-                _ if !bringing.has_prices => Known::AtLeast(0),
-                _ if source.is_same_as(target) => Known::Exactly(0),
-                (Some(from), Some(to)) => {
-                    let moved = self.costs.known(from, to);
-                    match moved.price.filter(|_| bringing.is_whole) {
+            let row = &mut known[begin..];
+            self.costs.known(outline, &outlines, |position, moved| {
+                if row[position] != Known::Exactly(0) {
+                    row[position] = match moved.price.filter(|_| bringing.is_whole) {
                         Some(price) => Known::Exactly(times(price, frequency)),
                         None => Known::AtLeast(times(moved.least, frequency)),
-                    }
+                    };
                 }
-                _ => Known::AtLeast(0),
-            }
-        };
-        let rows = given.iter();
-        rows.flat_map(|source| wanted.iter().map(move |target| known(source, target)))
-            .collect()
+            });
+        }
+        known.into()
     }
 
     /// What it costs to bring an operand from one layout to another, or to compute it there, as often as it is used.
@@ -547,11 +559,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The combination of an op whose operands have this layout. What its region computes is found once for all layouts.
-    fn combining(
-        &self,
-        operation: OperationRef<'c, 'a>,
-        map: MapId,
-    ) -> Option<Combining> {
+    fn combining(&self, operation: OperationRef<'c, 'a>, map: MapId) -> Option<Combining> {
         let region = operation.region_ref(0)?;
         let mut known = self.combinations.borrow_mut();
         let combination = *known

@@ -87,8 +87,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
         }
         let nodes = labels.into_iter().zip(&self.graph.nodes);
-        let labels =
-            nodes.map(|(label, node)| label.unwrap_or_else(|| self.default_layout(node)));
+        let labels = nodes.map(|(label, node)| label.unwrap_or_else(|| self.default_layout(node)));
         labels.collect()
     }
 }
