@@ -133,15 +133,6 @@ impl<'f> Problem<'f> {
         nodes.chain(edges).fold(0, Cost::saturating_add)
     }
 
-    /// What a labelling costs as far as prices are known, and at least.
-    fn least(&self, labels: &[usize]) -> Cost {
-        let nodes = self.nodes.iter().zip(labels);
-        let nodes = nodes.map(|(costs, &label)| costs[label]);
-        let edges = self.edges.iter();
-        let edges = edges.map(|(&(a, b), costs)| costs.least(labels[a], labels[b]));
-        nodes.chain(edges).fold(0, Cost::saturating_add)
-    }
-
     /// A labelling of small cost, with a bound of what others cost: the least one unless the graph is dense (see the module's
     /// documentation).
     pub fn solve(&self) -> Labelling {

@@ -53,8 +53,7 @@ struct Link<'p, 'f> {
     moved: [Vec<i64>; 2],
     /// What was left for each label of the smaller node and of the larger one at the last look.
     least: [Vec<i64>; 2],
-    /// How many prices are asked for at once, when a labelling of least cost rests on one that is not known: twice as many
-    /// each time.
+    /// How many prices are asked for at once, when the bound rests on one that is not known: twice as many each time.
     at_once: usize,
 }
 
@@ -76,28 +75,27 @@ impl Link<'_, '_> {
     /// Forgets the labels that are not kept.
     fn keep(&mut self, [rows, columns]: [&[bool]; 2]) {
         let numbered = columns.iter().enumerate();
-        let left: Vec<usize> = numbered
-            .filter_map(|(column, kept)| kept.then_some(column))
-            .collect();
-        let mut table = Vec::with_capacity(rows.len() * left.len());
+        let numbered = numbered.filter(|(_, is_kept)| **is_kept);
+        let left: Vec<usize> = numbered.map(|(column, _)| column).collect();
+        let mut end = 0;
         for (row, _) in rows.iter().enumerate().filter(|(_, is_kept)| **is_kept) {
-            let costs = self.row(row);
-            table.extend(left.iter().map(|&column| costs[column]));
+            for column in &left {
+                self.table[end] = self.table[row * self.columns + column];
+                end += 1;
+            }
         }
-        self.table = table;
+        self.table.truncate(end);
         let [of_rows, of_columns] = &mut self.moved;
-        *of_rows = kept(of_rows, rows).collect();
-        *of_columns = kept(of_columns, columns).collect();
-        self.columns = of_columns.len();
+        keep(of_rows, rows);
+        keep(of_columns, columns);
+        self.columns = left.len();
     }
 }
 
-/// The entries that are kept.
-fn kept<'v, T: Copy>(entries: &'v [T], is_kept: &'v [bool]) -> impl Iterator<Item = T> + 'v {
-    let entries = entries.iter().zip(is_kept);
-    entries
-        .filter(|(_, is_kept)| **is_kept)
-        .map(|(entry, _)| *entry)
+/// Forgets the entries that are not kept.
+fn keep<T>(entries: &mut Vec<T>, is_kept: &[bool]) {
+    let mut is_kept = is_kept.iter();
+    entries.retain(|_| is_kept.next() == Some(&true));
 }
 
 /// The bound of a problem, and what is known not to be in a labelling of least cost.
@@ -388,28 +386,15 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         true
     }
 
-    /// Asks for the prices of a labelling, if it may lower the limit; whether one was not known.
+    /// Asks for the prices of a labelling, which may lower the limit; whether one was not known. Passes come to rest sooner
+    /// with prices of pairs that are chosen, so they are worth asking for even if the labelling cannot be the best one.
     fn price_labelling(&mut self, labelling: &[usize]) -> bool {
-        let numbered = self.numbered(labelling);
-        let mut least = self.problem.least(&numbered);
         let mut priced = false;
         for number in 0..self.links.len() {
-            if least > self.limit || least == self.limit && self.best.is_some() {
-                return priced;
-            }
             let [low, high] = self.links[number].ends;
-            let costs = self.links[number].costs;
-            let cost = || costs.least(numbered[low], numbered[high]);
-            let before = cost();
-            if self.price(number, labelling[low], labelling[high]) {
-                priced = true;
-                least = match cost() {
-                    IMPOSSIBLE => IMPOSSIBLE,
-                    cost => least.saturating_add(cost - before),
-                };
-            }
+            priced |= self.price(number, labelling[low], labelling[high]);
         }
-        self.offer(&numbered);
+        self.offer(&self.numbered(labelling));
         priced
     }
 
@@ -430,9 +415,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         cost
     }
 
-    /// Adds up the bound, and asks for the prices of the pairs that it rests on; whether one was not known. One of each edge at
-    /// a time, since a price takes as long as some dozen passes over the edge, and the next pass may find a pair for which
-    /// there is one.
+    /// Adds up the bound, and asks for the prices of the pairs that it rests on; whether one was not known.
     fn take_bound(&mut self) -> bool {
         let sums = self.sums.iter();
         let mut bound: i64 = sums.filter_map(|costs| costs.iter().min()).sum();
@@ -441,8 +424,9 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             if let Some((least, row, column)) = self.look(number) {
                 bound += least;
                 self.of_links[number] = least;
-                if self.price(number, row, column) {
+                if !self.is_known(number, row, column) {
                     priced = true;
+                    self.price_cheapest(number);
                     self.look(number);
                 }
             }
@@ -531,9 +515,9 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             if excess.iter().any(|own| *own > more) {
                 loses[node] = true;
                 is_kept[node] = excess.iter().map(|own| *own <= more).collect();
-                self.labels[node] = kept(&self.labels[node], &is_kept[node]).collect();
-                self.nodes[node] = kept(&self.nodes[node], &is_kept[node]).collect();
-                self.sums[node] = kept(&self.sums[node], &is_kept[node]).collect();
+                keep(&mut self.labels[node], &is_kept[node]);
+                keep(&mut self.nodes[node], &is_kept[node]);
+                keep(&mut self.sums[node], &is_kept[node]);
             }
         }
         self.excess = excess;
