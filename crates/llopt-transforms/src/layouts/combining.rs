@@ -26,24 +26,34 @@ pub(super) struct Combining {
     map: MapId,
 }
 
-/// Prices of reductions, each with the barriers of the block in it: by layout and axis, then by what is combined and how.
+/// The price of a reduction of such elements, with the barriers of the block in it.
+struct Reduced {
+    combination: Combination,
+    elements: Vec<Element>,
+    price: (f32, u32),
+}
+
+/// Prices of reductions: by layout and axis, then by what is combined and how.
 #[derive(Default)]
 pub(super) struct Reductions {
-    prices: FxHashMap<(MapId, usize), Vec<(Combination, Vec<Element>, (f32, u32))>>,
+    prices: FxHashMap<(MapId, usize), Vec<Reduced>>,
 }
 
 impl Reductions {
     /// The cost of a reduction, and its barriers. All ops and forms of a program that ask for the same share one plan.
     pub(super) fn price(&mut self, of: &Combining, target: Target) -> (f32, u32) {
         let known = self.prices.entry((of.map, of.axis)).or_default();
-        let is_same = |(combination, elements, _): &&(Combination, Vec<Element>, _)| {
-            *combination == of.combination && *elements == of.elements
-        };
-        if let Some((.., price)) = known.iter().find(is_same) {
-            return *price;
+        let is_same =
+            |known: &&Reduced| known.combination == of.combination && known.elements == of.elements;
+        if let Some(known) = known.iter().find(is_same) {
+            return known.price;
         }
         let price = of.reduction(target);
-        known.push((of.combination, of.elements.clone(), price));
+        known.push(Reduced {
+            combination: of.combination,
+            elements: of.elements.clone(),
+            price,
+        });
         price
     }
 }

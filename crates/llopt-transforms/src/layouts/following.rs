@@ -62,7 +62,18 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let follows = is_free && count == 1 && takes_all(&nodes[uses[used].consumer]);
             follows.then_some(used)
         });
-        followed.collect()
+        let mut followed: Vec<Option<usize>> = followed.collect();
+        // What a value with several users is expanded to is not free: the others may want another layout.
+        let mut is_settled = false;
+        while !is_settled {
+            is_settled = true;
+            for used in uses {
+                if followed[used.producer].is_none() {
+                    is_settled &= followed[used.consumer].take().is_none();
+                }
+            }
+        }
+        followed
     }
 
     /// The labels of all nodes, given those that were chosen.
