@@ -23,6 +23,7 @@ mod engine;
 mod factors;
 mod facts;
 mod fewest_accesses;
+mod following;
 mod frequency;
 mod graph;
 mod grid;

@@ -151,7 +151,9 @@ pub(super) fn choose<'c: 'a, 'a>(
         if round < MOST_ROUNDS
             && (engine.keep_in_threads(&labels) || keep.is_none() && engine.slice_products(&labels))
         {
-            costs.forget_ops();
+            // Accesses are neither added nor removed.
+            let accesses = engine.accesses.borrow();
+            costs.forget_ops(|operation| accesses.get(&operation).is_some_and(Option::is_some));
             continue;
         }
         let copies = if round == MOST_ROUNDS {

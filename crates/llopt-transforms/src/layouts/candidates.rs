@@ -117,7 +117,7 @@ impl Queue {
     }
 }
 
-/// The labels of each node, at least one for each.
+/// The labels of each node: at least one, but none where the label follows from another one ([`super::following`]).
 pub(super) struct Candidates {
     pub(super) labels: Vec<Vec<LayoutId>>,
     /// Whether labels were left out, as some node would have had too many.
@@ -205,8 +205,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
-    /// The labels that arrive at each node, at most so many and at least one for each, if those go first; and whether others
-    /// would have arrived.
+    /// The labels that arrive at each node that has a choice, at most so many and at least one for each, if those go first;
+    /// and whether others would have arrived.
     fn arriving(&self, offers: &[Offer], first: First, most: usize) -> (Vec<Vec<LayoutId>>, bool) {
         let nodes = &self.graph.nodes;
         let mut is_cut = false;
@@ -231,6 +231,15 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         loop {
             while let Some(offer) = queue.next() {
                 let (index, label) = (offer.node, offer.label);
+                if let Some(number) = self.followed(index) {
+                    let across = self.proposed_across(number, index, label);
+                    queue.extend(across.map(|(node, label)| Offer {
+                        node,
+                        label,
+                        ..offer
+                    }));
+                    continue;
+                }
                 let node = &nodes[index];
                 let known = labels[index]
                     .iter()
@@ -250,7 +259,12 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     continue;
                 }
                 let reduces = matches!(node.kind, NodeKind::Op(_, Relation::Reduce { .. }, _));
-                for &number in &uses_of[index] {
+                let uses = uses_of[index].iter();
+                let is_followed = |number: &&usize| {
+                    let producer = self.graph.uses[**number].producer;
+                    producer != index && self.followed(producer).is_some()
+                };
+                for &number in uses.filter(|number| !is_followed(number)) {
                     let across = self.proposed_across(number, index, label);
                     let is_reduced = reduces && self.graph.uses[number].producer == index;
                     queue.extend(across.map(|(node, label)| Offer {
@@ -269,13 +283,19 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 queue.extend(self.within_warps(offer));
             }
             // What no proposal reaches gets the default layout, and proposes it.
-            while next_without < nodes.len() && !labels[next_without].is_empty() {
+            while next_without < nodes.len() && !labels[self.leader(next_without)].is_empty() {
                 next_without += 1;
             }
             if next_without == nodes.len() {
                 return (labels, is_cut);
             }
             let node = &nodes[next_without];
+            if self.followed(next_without).is_some() {
+                let label = self.default_layout(node);
+                queue.extend(Some(Offer::new(next_without, label, 0)));
+                next_without += 1;
+                continue;
+            }
             let label = node.pinned.unwrap_or_else(|| self.default_layout(node));
             if node.pinned.is_none() && self.possible(node, label) {
                 queue.extend(Some(Offer::new(next_without, label, 0)));
@@ -594,7 +614,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The layout that every node supports.
-    fn default_layout(&self, node: &Node<'c, 'a>) -> LayoutId {
+    pub(super) fn default_layout(&self, node: &Node<'c, 'a>) -> LayoutId {
         let shape = self.catalog.extents(node.shape);
         let default =
             |shape: &[i64]| Encoding::Blocked(self.default_blocked(&transfer::extents(shape)));

@@ -10,6 +10,9 @@ use llopt_plan::tensor::TensorType;
 use llopt_plan::{reduction, scan, types};
 use llopt_target::Target;
 use melior::ir::{OperationRef, ValueLike};
+use rustc_hash::FxHashMap;
+
+use super::catalog::MapId;
 
 /// The approximate cost per register of a scan in a layout without a plan: two conversions.
 const WITHOUT_PLAN: f32 = 16.0;
@@ -20,6 +23,39 @@ pub(super) struct Combining {
     axis: usize,
     elements: Vec<Element>,
     pub(super) combination: Combination,
+    map: MapId,
+}
+
+/// The price of a reduction of such elements, with the barriers of the block in it.
+struct Reduced {
+    combination: Combination,
+    elements: Vec<Element>,
+    price: (f32, u32),
+}
+
+/// Prices of reductions: by layout and axis, then by what is combined and how.
+#[derive(Default)]
+pub(super) struct Reductions {
+    prices: FxHashMap<(MapId, usize), Vec<Reduced>>,
+}
+
+impl Reductions {
+    /// The cost of a reduction, and its barriers. All ops and forms of a program that ask for the same share one plan.
+    pub(super) fn price(&mut self, of: &Combining, target: Target) -> (f32, u32) {
+        let known = self.prices.entry((of.map, of.axis)).or_default();
+        let is_same =
+            |known: &&Reduced| known.combination == of.combination && known.elements == of.elements;
+        if let Some(known) = known.iter().find(is_same) {
+            return known.price;
+        }
+        let price = of.reduction(target);
+        known.push(Reduced {
+            combination: of.combination,
+            elements: of.elements.clone(),
+            price,
+        });
+        price
+    }
 }
 
 impl Combining {
@@ -27,7 +63,7 @@ impl Combining {
     pub(super) fn of(
         operation: OperationRef<'_, '_>,
         combination: Combination,
-        layout: &LinearLayout,
+        (map, layout): (MapId, &LinearLayout),
     ) -> Option<Self> {
         let tensors = operation.operand_values();
         let tensors = tensors.map(|value| RankedTensor::of(value.r#type()));
@@ -42,17 +78,18 @@ impl Combining {
             axis: operation.attr("axis")?.as_int()?,
             elements,
             combination,
+            map,
         })
     }
 
     /// Its cost as a reduction, and the barriers of the block in it.
-    pub(super) fn reduction(&self, target: Target) -> (f32, u32) {
+    fn reduction(&self, target: Target) -> (f32, u32) {
         let (elements, combination) = (&self.elements[..], &self.combination);
         let price = reduction::price(&self.tensor, self.axis, elements, combination, target);
         (price.cost, price.block_barriers)
     }
 
-    /// The same as a scan. Where there is no plan, the operands are converted to a layout that has one, and back.
+    /// Its cost as a scan, and the barriers. Where there is no plan, the operands are converted to a layout that has one, and back.
     pub(super) fn scan(&self, reverse: bool, target: Target) -> (f32, u32) {
         let (elements, combination) = (&self.elements[..], &self.combination);
         let price = scan::price(

@@ -33,7 +33,7 @@ use melior::ir::{OperationRef, TypeLike, ValueLike};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::catalog::{Catalog, LayoutId, MapId};
-use super::combining::tensor_type;
+use super::combining::{Combining, Reductions, tensor_type};
 use super::facts::Facts;
 use super::grid::Grid;
 use super::labelling::{Cost, IMPOSSIBLE};
@@ -98,19 +98,17 @@ impl KnownPrice {
     };
 }
 
-impl Outlines {
-    /// What is known of the price for two ends.
-    fn price(&mut self, from: OutlineId, to: OutlineId) -> &mut KnownPrice {
-        let [from, to] = [from, to].map(|OutlineId(number)| number as usize);
-        if self.prices.len() <= from {
-            self.prices.resize(self.outlines.len(), Vec::new());
-        }
-        let prices = &mut self.prices[from];
-        if prices.len() <= to {
-            prices.resize(self.outlines.len(), KnownPrice::NOTHING);
-        }
-        &mut prices[to]
+/// What is known of the prices from one of so many ends to all.
+fn row(prices: &mut Vec<Vec<KnownPrice>>, from: u32, ends: usize) -> &mut Vec<KnownPrice> {
+    let from = from as usize;
+    if prices.len() <= from {
+        prices.resize(ends, Vec::new());
     }
+    let row = &mut prices[from];
+    if row.len() < ends {
+        row.resize(ends, KnownPrice::NOTHING);
+    }
+    row
 }
 
 /// What ops cost once, by their pointers, their layouts, and whether factors of products may be stored. It follows from the
@@ -131,6 +129,7 @@ pub(super) struct Costs {
     pub(super) rings: RefCell<Rings>,
     outlines: RefCell<Outlines>,
     of_ops: RefCell<OfOps>,
+    reductions: RefCell<Reductions>,
     /// The results of sums of offsets that are computed anyway ([`offset_sums`]).
     repeated_sums: FxHashSet<usize>,
 }
@@ -167,6 +166,7 @@ impl Costs {
             rings: RefCell::default(),
             outlines: RefCell::default(),
             of_ops: RefCell::default(),
+            reductions: RefCell::default(),
             repeated_sums: offset_sums::repeated(functions, target),
         }
     }
@@ -245,10 +245,15 @@ impl Costs {
         };
         self.conversions.borrow_mut().insert(key, cost);
         if parts == 0 {
-            let mut outlines = self.outlines.borrow_mut();
-            let [source, target] = [key.0, key.1].map(|map| outlines.numbers.get(&(map, bits)));
-            if let (Some(&Some(source)), Some(&Some(target))) = (source, target) {
-                outlines.price(source, target).price = Some(cost);
+            let Outlines {
+                outlines,
+                numbers,
+                prices,
+            } = &mut *self.outlines.borrow_mut();
+            let [source, target] = [key.0, key.1].map(|map| numbers.get(&(map, bits)));
+            if let (Some(Some(OutlineId(source))), Some(Some(OutlineId(target)))) = (source, target)
+            {
+                row(prices, *source, outlines.len())[*target as usize].price = Some(cost);
             }
         }
         cost
@@ -266,22 +271,33 @@ impl Costs {
         })
     }
 
-    /// What is known of [`Costs::conversion`]. Most edges of a program ask for the same few pairs.
-    pub(super) fn known(&self, from: OutlineId, to: OutlineId) -> KnownPrice {
-        let mut outlines = self.outlines.borrow_mut();
-        let known = *outlines.price(from, to);
-        if known.least.is_finite() {
-            return known;
+    /// What is known of [`Costs::conversion`] from one end to each of others, where there is one. Most edges of a program ask
+    /// for the same few pairs.
+    pub(super) fn known(
+        &self,
+        from: OutlineId,
+        to: &[Option<OutlineId>],
+        mut each: impl FnMut(usize, KnownPrice),
+    ) {
+        let Outlines {
+            outlines, prices, ..
+        } = &mut *self.outlines.borrow_mut();
+        let OutlineId(from) = from;
+        let (source, row) = (&outlines[from as usize], row(prices, from, outlines.len()));
+        for (position, to) in to.iter().enumerate() {
+            let Some(OutlineId(to)) = to else {
+                continue;
+            };
+            let known = &mut row[*to as usize];
+            if known.least.is_infinite() {
+                let target = &outlines[*to as usize];
+                known.least = match source.least(target, &self.machine, self.hides_waits) {
+                    0.0 => 0.0,
+                    least => least + self.of_each_conversion(),
+                };
+            }
+            each(position, *known);
         }
-        let [source, target] = [from, to].map(|OutlineId(number)| number as usize);
-        let [source, target] = [source, target].map(|number| &outlines.outlines[number]);
-        let least = match source.least(target, &self.machine, self.hides_waits) {
-            0.0 => 0.0,
-            least => least + self.of_each_conversion(),
-        };
-        let known = KnownPrice { least, ..known };
-        *outlines.price(from, to) = known;
-        known
     }
 
     /// What an op costs once in a layout, found only the first time.
@@ -294,9 +310,15 @@ impl Costs {
         cost
     }
 
-    /// Forgets what ops cost, since some of them are no more.
-    pub(super) fn forget_ops(&self) {
-        self.of_ops.borrow_mut().clear();
+    /// What a reduction costs, and its barriers of the block.
+    pub(super) fn reduction(&self, combining: &Combining) -> (f32, u32) {
+        self.reductions.borrow_mut().price(combining, self.target)
+    }
+
+    /// Forgets what ops cost, since some of them are no more, except those that are still there.
+    pub(super) fn forget_ops(&self, are_there: impl Fn(usize) -> bool) {
+        let mut of_ops = self.of_ops.borrow_mut();
+        of_ops.retain(|(operation, ..), _| are_there(*operation));
     }
 
     /// The cost of storing a tensor from registers to a buffer in shared memory, which other warps may then read;

@@ -44,14 +44,27 @@ const BESIDE: u32 = 40;
 /// the buffer is better, as its name needs no other layout of the registers that are stored.
 const RENAMED: f32 = 1.0 / 64.0;
 
-/// An end of a use, of which each pair of labels asks.
+/// What is known of bringing a tensor from one layout to another before anybody asks for a price depends on this alone.
+#[derive(PartialEq, Eq, Hash)]
+struct Bringing {
+    /// The layouts in which the tensor may be, and those that are wanted, by the labels of both ends.
+    given: Rc<[Option<LayoutId>]>,
+    wanted: Rc<[Option<LayoutId>]>,
+    /// The bits of an element.
+    bits: u32,
+    /// How often it is brought, as bits.
+    frequency: u64,
+    /// Whether prices of conversions apply.
+    has_prices: bool,
+    /// Whether the tensor is taken as a whole.
+    is_whole: bool,
+}
+
+/// One of these layouts, of which each pair asks.
 struct End {
     layout: LayoutId,
     map: Option<MapId>,
-    in_memory: bool,
     outline: Option<OutlineId>,
-    /// What it costs to compute the value in this layout.
-    anew: OnceCell<Option<Cost>>,
 }
 
 impl End {
@@ -92,6 +105,8 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) parts: OnceCell<FxHashMap<usize, u32>>,
     /// The loads that come iterations ahead ([`super::ahead`]).
     pub(super) ahead: OnceCell<FxHashSet<usize>>,
+    /// The uses from which the layouts of nodes follow ([`super::following`]).
+    pub(super) followed: OnceCell<Vec<Option<usize>>>,
     /// Whether each node becomes nothing but factors of products ([`super::ahead`]).
     pub(super) become_factors: OnceCell<Vec<bool>>,
     /// What copies would bring instead of them, by their nodes and layouts.
@@ -152,6 +167,7 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
             parts: OnceCell::new(),
             beside: RefCell::default(),
             ahead: OnceCell::new(),
+            followed: OnceCell::new(),
             become_factors: OnceCell::new(),
             copied: RefCell::default(),
             anew: RefCell::default(),
@@ -171,69 +187,73 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         may_compute: bool,
     ) -> Problem<'f> {
         let mut problem = Problem::new();
-        for (node, labels) in self.graph.nodes.iter().zip(candidates) {
+        for (index, (node, labels)) in self.graph.nodes.iter().zip(candidates).enumerate() {
+            if self.followed(index).is_some() {
+                problem.add_node(vec![0]);
+                continue;
+            }
             let local = self.local(node);
             let costs = labels
                 .iter()
                 .map(|&label| self.cost(node, local.as_ref(), label));
             problem.add_node(costs.collect());
         }
+        // Most uses have the same layouts at their ends as others.
+        let mut tables: FxHashMap<Bringing, Rc<[Known]>> = FxHashMap::default();
         for used in &self.graph.uses {
             let (producer, consumer) = (used.producer, used.consumer);
+            if self.followed(producer).is_some() {
+                continue;
+            }
             let (from, to) = (&self.graph.nodes[producer], &self.graph.nodes[consumer]);
-            let given: Vec<_> = candidates[producer]
+            let given: Rc<[_]> = candidates[producer]
                 .iter()
                 .map(|&label| self.given(from, used.shape, label))
                 .collect();
-            let wanted: Vec<_> = candidates[consumer]
+            let wanted: Rc<[_]> = candidates[consumer]
                 .iter()
                 .map(|&label| self.wanted(to, used, label))
                 .collect();
-            let may_compute_it = may_compute && self.is_from_nothing(producer);
             let is_ahead = from.operation().is_some_and(|load| self.is_ahead(load));
-            let bits = RankedTensor::of(used.value.r#type()).map_or(32, element_bits);
-            let ends = |layouts: &[Option<LayoutId>]| -> Vec<Option<End>> {
-                let end = |&layout: &Option<LayoutId>| {
-                    let layout = layout?;
-                    let map = self.catalog.map(layout);
-                    let in_memory = self.catalog.is_in_memory(layout);
-                    let held = map.filter(|_| !in_memory);
-                    Some(End {
-                        layout,
-                        map,
-                        in_memory,
-                        outline: held.and_then(|map| self.costs.outline(self.catalog, map, bits)),
-                        anew: OnceCell::new(),
-                    })
-                };
-                layouts.iter().map(end).collect()
+            let bringing = Bringing {
+                given: Rc::clone(&given),
+                wanted: Rc::clone(&wanted),
+                bits: RankedTensor::of(used.value.r#type()).map_or(32, element_bits),
+                frequency: used.frequency.to_bits(),
+                // A ring has prices of its own.
+                has_prices: !is_ahead,
+                is_whole: self.parts(consumer) == 0,
             };
-            let (of_given, of_wanted) = (ends(&given), ends(&wanted));
-            let in_parts = self.parts(consumer) != 0;
-            let known = |from: usize, to: usize| {
-                let (Some(source), Some(target)) = (&of_given[from], &of_wanted[to]) else {
-                    return Known::Exactly(IMPOSSIBLE);
-                };
-                let moved = match (source.outline, target.outline) {
-                    // A ring has prices of its own.
-                    _ if is_ahead => Known::AtLeast(0),
-                    _ if source.is_same_as(target) => Known::Exactly(0),
-                    (Some(from), Some(to)) => {
-                        let moved = self.costs.known(from, to);
-                        match moved.price.filter(|_| !in_parts) {
-                            Some(price) => Known::Exactly(times(price, used.frequency)),
-                            None => Known::AtLeast(times(moved.least, used.frequency)),
-                        }
-                    }
-                    _ => Known::AtLeast(0),
-                };
-                if !may_compute_it || moved.least() == 0 || target.in_memory {
-                    return moved;
+            let table = match tables.get(&bringing) {
+                Some(table) => Rc::clone(table),
+                None => {
+                    let table = self.known(&bringing);
+                    tables.insert(bringing, Rc::clone(&table));
+                    table
                 }
-                let anew = || self.computed_anew(used.value, target.layout);
-                let anew = *target.anew.get_or_init(anew);
-                anew.map_or(moved, |anew| moved.min(anew))
             };
+            let columns = wanted.len();
+            let may_compute_it = may_compute && self.is_from_nothing(producer);
+            // What it costs to compute the value in each layout.
+            let of_column: Vec<OnceCell<Option<Cost>>> = match may_compute_it {
+                true => vec![OnceCell::new(); columns],
+                false => Vec::new(),
+            };
+            let known = |from: usize, to: usize| {
+                let moved = table[from * columns + to];
+                let Some(computed) = of_column.get(to).filter(|_| moved.least() != 0) else {
+                    return moved;
+                };
+                let anew = computed.get_or_init(|| {
+                    let layout = wanted[to].filter(|layout| !self.catalog.is_in_memory(*layout))?;
+                    self.computed_anew(used.value, layout)
+                });
+                match (given[from], anew) {
+                    (Some(_), &Some(anew)) => moved.min(anew),
+                    _ => moved,
+                }
+            };
+            let (given, wanted) = (Rc::clone(&given), Rc::clone(&wanted));
             problem.add_edge_above(producer, consumer, known, move |from, to| {
                 match (given[from], wanted[to]) {
                     (Some(from), Some(to)) if may_compute => self.brought(used, from, to),
@@ -252,6 +272,55 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         self.agree_along_k(&mut problem, candidates);
         problem
+    }
+
+    /// What is known of the costs of bringing a tensor from each of some layouts to each of others, row by row.
+    fn known(&self, bringing: &Bringing) -> Rc<[Known]> {
+        let ends = |layouts: &[Option<LayoutId>]| -> Vec<Option<End>> {
+            let end = |&layout: &Option<LayoutId>| {
+                let layout = layout?;
+                let map = self.catalog.map(layout);
+                let held = map.filter(|_| !self.catalog.is_in_memory(layout));
+                let outline = |map| self.costs.outline(self.catalog, map, bringing.bits);
+                Some(End {
+                    layout,
+                    map,
+                    outline: held.and_then(outline),
+                })
+            };
+            layouts.iter().map(end).collect()
+        };
+        let frequency = f64::from_bits(bringing.frequency);
+        let (given, wanted) = (ends(&bringing.given), ends(&bringing.wanted));
+        let outlines = wanted.iter().map(|end| end.as_ref()?.outline);
+        let outlines: Vec<Option<OutlineId>> = outlines.collect();
+        let mut known = Vec::with_capacity(given.len() * wanted.len());
+        for source in &given {
+            let begin = known.len();
+            known.extend(wanted.iter().map(|target| match (source, target) {
+                (Some(source), Some(target))
+                    if bringing.has_prices && source.is_same_as(target) =>
+                {
+                    Known::Exactly(0)
+                }
+                (Some(_), Some(_)) => Known::AtLeast(0),
+                _ => Known::Exactly(IMPOSSIBLE),
+            }));
+            let outline = source.as_ref().and_then(|source| source.outline);
+            let Some(outline) = outline.filter(|_| bringing.has_prices) else {
+                continue;
+            };
+            let row = &mut known[begin..];
+            self.costs.known(outline, &outlines, |position, moved| {
+                if row[position] != Known::Exactly(0) {
+                    row[position] = match moved.price.filter(|_| bringing.is_whole) {
+                        Some(price) => Known::Exactly(times(price, frequency)),
+                        None => Known::AtLeast(times(moved.least, frequency)),
+                    };
+                }
+            });
+        }
+        known.into()
     }
 
     /// What it costs to bring an operand from one layout to another, or to compute it there, as often as it is used.
@@ -504,17 +573,13 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The combination of an op whose operands have this layout. What its region computes is found once for all layouts.
-    fn combining(
-        &self,
-        operation: OperationRef<'c, 'a>,
-        layout: &LinearLayout,
-    ) -> Option<Combining> {
+    fn combining(&self, operation: OperationRef<'c, 'a>, map: MapId) -> Option<Combining> {
         let region = operation.region_ref(0)?;
         let mut known = self.combinations.borrow_mut();
         let combination = *known
             .entry(operation.to_raw().ptr as usize)
             .or_insert_with(|| Combination::of(region));
-        Combining::of(operation, combination, layout)
+        Combining::of(operation, combination, (map, &self.catalog.linear(map)))
     }
 
     /// The cost of a reduction whose partial results stay in their threads until the loop ends.
@@ -527,8 +592,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let NodeKind::Op(operation, ..) = &node.kind else {
             return None;
         };
-        let layout = self.catalog.linear(self.catalog.map(label)?);
-        let combining = self.combining(*operation, &layout)?;
+        let map = self.catalog.map(label)?;
+        let (combining, layout) = (self.combining(*operation, map)?, self.catalog.linear(map));
         Some(local.cost(&combining, &layout, self.costs, &self.graph.frequencies))
     }
 
@@ -604,9 +669,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let bits = element_bits(node.tensor);
         match relation {
             Relation::Reduce { .. } => {
-                self.combining(operation, &layout)
+                self.combining(operation, map)
                     .map_or(f32::INFINITY, |combining| {
-                        let (cost, barriers) = combining.reduction(self.costs.target);
+                        let (cost, barriers) = self.costs.reduction(&combining);
                         self.costs.with_barriers(cost, barriers)
                     })
             }
@@ -615,7 +680,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 product.cost(&self.catalog.encoding(label), &layout, multiply)
             }),
             _ if ScanOp::of(operation).is_some() => {
-                self.combining(operation, &layout)
+                self.combining(operation, map)
                     .map_or(f32::INFINITY, |combining| {
                         let reverse = operation.attr("reverse").and_then(|bit| bit.as_bool());
                         let (cost, barriers) =

@@ -84,9 +84,13 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let ends = self.ends(used, from, to);
             ends.is_some_and(|(given, wanted)| !self.catalog.are_equal(given, wanted))
         };
+        let uses = self.graph.uses.iter();
+        let uses: Vec<_> = uses
+            .filter(|used| self.followed(used.producer).is_none())
+            .collect();
         let count = |labels: &[usize]| -> f64 {
             let instructions = accesses.iter().map(|(index, runs)| runs[labels[*index]]);
-            let uses = self.graph.uses.iter();
+            let uses = uses.iter();
             let converting =
                 uses.filter(|used| converts(used, labels[used.producer], labels[used.consumer]));
             instructions.sum::<f64>() + converting.map(|used| used.frequency).sum::<f64>()
@@ -98,7 +102,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         for (index, runs) in &accesses {
             priced.add_edge(*index, *index, |label, _| price(runs[label]));
         }
-        for used in &self.graph.uses {
+        for &used in &uses {
             let of_one = price(used.frequency);
             priced.add_edge(
                 used.producer,

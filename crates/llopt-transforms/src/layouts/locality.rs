@@ -190,7 +190,7 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         // The loop's own combination is one of partial results, which occupy registers all the time.
         let words = partials * combining.words() as f32;
         let inside = elements * combine + partials * scale + words * prices.register;
-        let (cost, barriers) = combining.reduction(costs.target);
+        let (cost, barriers) = costs.reduction(combining);
         times(inside, frequencies.of_op(self.reduce)).saturating_add(times(
             costs.with_barriers(cost, barriers),
             frequencies.of_op(self.around),

@@ -37,7 +37,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         let labels = self.fewest_accesses(&problem, &candidates, solution);
         let chosen = candidates.iter().zip(labels);
-        chosen.map(|(labels, label)| labels[label]).collect()
+        let chosen = chosen.map(|(labels, label)| labels.get(label).copied());
+        self.with_followers(chosen.collect())
     }
 
     /// What no labelling costs less than, given the problem with near labels and what one labelling costs; and whether that was

@@ -158,7 +158,7 @@ impl<'c: 'a, 'a> Shifted<'c, 'a> {
         // In the loop: a maximum, a difference, a product and a comparison for each; after it another comparison.
         let each = partials * (exponential + 4.0) * prices.arithmetic;
         let held = partials * combining.words() as f32 * prices.register;
-        let (cost, barriers) = combining.reduction(costs.target);
+        let (cost, barriers) = costs.reduction(combining);
         let after = costs.with_barriers(cost, barriers) + each + partials * prices.arithmetic;
         times(
             elements * combine + each + held,

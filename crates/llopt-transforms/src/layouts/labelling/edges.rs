@@ -39,15 +39,16 @@ impl<'f> EdgeCosts<'f> {
     /// Adds a term, and what is known of it for a label of the smaller node and one of the larger.
     pub(super) fn add(&mut self, term: OfPair<'f>, known: impl Fn(usize, usize) -> Known) {
         let columns = self.columns.max(1);
-        for (pair, cost) in self.costs.iter_mut().enumerate() {
-            let more = match known(pair / columns, pair % columns) {
-                Known::Exactly(more) => more,
-                Known::AtLeast(more) => {
-                    self.is_known[pair].set(false);
-                    more
+        let rows = self.costs.chunks_mut(columns);
+        let rows = rows.zip(self.is_known.chunks_mut(columns)).enumerate();
+        for (row, (costs, is_known)) in rows {
+            for (column, (cost, is_known)) in costs.iter_mut().zip(is_known).enumerate() {
+                let more = known(row, column);
+                if let Known::AtLeast(_) = more {
+                    is_known.set(false);
                 }
-            };
-            cost.set(cost.get().saturating_add(more));
+                cost.set(cost.get().saturating_add(more.least()));
+            }
         }
         self.terms.push(term);
     }

@@ -42,7 +42,7 @@ const LEAST_PROGRESS_OF_MANY: i64 = 1 << 11;
 const MOST_SEARCHES: usize = 16;
 const MOST_IN_VAIN: usize = 2;
 
-/// An edge with what has been moved to its ends.
+/// An edge with what has been moved to its ends. Its vectors have an entry for each label that is left.
 struct Link<'p, 'f> {
     ends: [usize; 2],
     costs: &'p EdgeCosts<'f>,
@@ -51,7 +51,7 @@ struct Link<'p, 'f> {
     columns: usize,
     /// What each label of the smaller node and of the larger one has received from this edge.
     moved: [Vec<i64>; 2],
-    /// What is left for each label of the smaller node and of the larger one, of those that were left at the last look.
+    /// What was left for each label of the smaller node and of the larger one at the last look.
     least: [Vec<i64>; 2],
     /// How many prices are asked for at once, when the bound rests on one that is not known: twice as many each time.
     at_once: usize,
@@ -71,9 +71,37 @@ impl Link<'_, '_> {
     fn left(&self, row: usize, column: usize) -> i64 {
         self.at(row, column) - self.moved[0][row] - self.moved[1][column]
     }
+
+    /// Forgets the labels that are not kept.
+    fn keep(&mut self, [rows, columns]: [&[bool]; 2]) {
+        let numbered = columns.iter().enumerate();
+        let numbered = numbered.filter(|(_, is_kept)| **is_kept);
+        let left: Vec<usize> = numbered.map(|(column, _)| column).collect();
+        let mut end = 0;
+        for (row, _) in rows.iter().enumerate().filter(|(_, is_kept)| **is_kept) {
+            for column in &left {
+                self.table[end] = self.table[row * self.columns + column];
+                end += 1;
+            }
+        }
+        self.table.truncate(end);
+        let [of_rows, of_columns] = &mut self.moved;
+        keep(of_rows, rows);
+        keep(of_columns, columns);
+        self.columns = left.len();
+    }
+}
+
+/// Forgets the entries that are not kept.
+fn keep<T>(entries: &mut Vec<T>, is_kept: &[bool]) {
+    let mut is_kept = is_kept.iter();
+    entries.retain(|_| is_kept.next() == Some(&true));
 }
 
 /// The bound of a problem, and what is known not to be in a labelling of least cost.
+///
+/// Labels are numbered by their position among those that are left, here and in labellings on their way, so that all
+/// loops are over dense vectors, which become shorter with each pass.
 pub(super) struct Relaxation<'p, 'f> {
     problem: &'p Problem<'f>,
     /// What labels cost by themselves.
@@ -83,7 +111,7 @@ pub(super) struct Relaxation<'p, 'f> {
     links: Vec<Link<'p, 'f>>,
     /// For each node its edges to smaller nodes and to larger ones.
     links_of: Vec<[Vec<usize>; 2]>,
-    /// The labels that are left.
+    /// The labels that are left, as the problem numbers them, in increasing order.
     labels: Vec<Vec<usize>>,
     /// What larger costs count as, so that sums of all stay in range.
     most: i64,
@@ -92,9 +120,18 @@ pub(super) struct Relaxation<'p, 'f> {
     /// The bound by what has been moved now, and the part of it of each edge.
     now: i64,
     of_links: Vec<i64>,
-    /// The best labelling that was found within the limit, and its cost, or the most that is looked for.
+    /// Room for what labels cost above the bound.
+    excess: Vec<Vec<i64>>,
+    /// The best labelling that was found within the limit, in the problem's labels, and its cost, or the most that is looked
+    /// for.
     best: Option<Vec<usize>>,
     limit: Cost,
+}
+
+/// The label of least cost, the first of equal ones.
+fn cheapest(costs: &[i64]) -> usize {
+    let best = costs.iter().enumerate().min_by_key(|(_, cost)| **cost);
+    best.map_or(0, |(label, _)| label)
 }
 
 impl<'p, 'f> Relaxation<'p, 'f> {
@@ -117,6 +154,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             bound: 0,
             now: 0,
             of_links: vec![0; problem.edges.len()],
+            excess: Vec::new(),
             best: None,
             limit,
         };
@@ -185,21 +223,19 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     fn tighten(&mut self, least_progress: i64) {
         let mut before = i64::MIN;
         loop {
-            let mut labelling = self.pass(true);
-            self.improve(&mut labelling);
-            let mut priced = self.price_labelling(&labelling);
-            labelling = self.pass(false);
-            self.improve(&mut labelling);
-            priced |= self.price_labelling(&labelling);
+            let mut priced = false;
+            for is_forward in [true, false] {
+                let mut labelling = self.pass(is_forward);
+                self.improve(&mut labelling);
+                priced |= self.price_labelling(&labelling);
+            }
             priced |= self.take_bound();
             self.drop_labels();
             let gap = self.scaled_limit() - self.bound;
             let gained = self.bound.saturating_sub(before);
             let is_tight = self.limit <= self.bound();
-            if self.is_refuted()
-                || is_tight
-                || !priced && gained < (gap / least_progress).max(SCALE)
-            {
+            let is_stuck = !priced && gained < (gap / least_progress).max(SCALE);
+            if self.is_refuted() || is_tight || is_stuck {
                 return;
             }
             before = self.bound;
@@ -214,76 +250,71 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             true => (0, 1),
             false => (1, 0),
         };
-        let (mut collected, mut costs) = (Vec::new(), Vec::new());
+        let (mut collected, mut costs, mut least) = (Vec::new(), Vec::new(), Vec::new());
         for step in 0..count {
             let node = if is_forward { step } else { count - 1 - step };
-            let labels = &self.labels[node];
-            collected.clear();
-            collected.extend(labels.iter().map(|&label| self.sums[node][label]));
+            collected.clone_from(&self.sums[node]);
             // The label that is cheapest for those that the nodes before have, by what those after send.
             costs.clone_from(&collected);
             for &number in &self.links_of[node][before] {
                 let link = &self.links[number];
                 let other = chosen[link.ends[before]];
-                for (cost, &label) in costs.iter_mut().zip(labels) {
+                for (label, (cost, moved)) in costs.iter_mut().zip(&link.moved[after]).enumerate() {
                     let (row, column) = if is_forward {
                         (other, label)
                     } else {
                         (label, other)
                     };
-                    *cost += link.at(row, column) - link.moved[after][label];
+                    *cost += link.at(row, column) - moved;
                 }
             }
-            let best = labels.iter().zip(&costs).min_by_key(|(_, cost)| **cost);
-            chosen[node] = best.map_or(labels[0], |(label, _)| *label);
+            chosen[node] = cheapest(&costs);
             let [smaller, larger] = &self.links_of[node];
             let shares = smaller.len().max(larger.len()) as i64;
+            if shares > 1 {
+                for cost in &mut collected {
+                    *cost = cost.div_euclid(shares);
+                }
+            }
             for position in 0..self.links_of[node][after].len() {
                 let number = self.links_of[node][after][position];
-                self.send(number, usize::from(!is_forward), &collected, shares);
+                self.send(number, usize::from(!is_forward), &collected, &mut least);
             }
         }
         chosen
     }
 
-    /// Sends what the labels of one end of an edge cost, as one of so many shares, to those of the other end.
-    fn send(&mut self, number: usize, from: usize, collected: &[i64], shares: i64) {
+    /// Sends a share of what each label of one end of an edge costs to those of the other end. The last argument is room for
+    /// what pairs cost.
+    fn send(&mut self, number: usize, from: usize, shares: &[i64], least: &mut Vec<i64>) {
         let link = &mut self.links[number];
-        let [low, high] = link.ends;
-        let (own, others) = match from {
-            0 => (&self.labels[low], &self.labels[high]),
-            _ => (&self.labels[high], &self.labels[low]),
-        };
-        let sums = &mut self.sums[link.ends[from]];
-        for (&label, cost) in own.iter().zip(collected) {
-            let share = cost.div_euclid(shares);
-            link.moved[from][label] -= share;
-            sums[label] -= share;
+        let sums = self.sums[link.ends[from]].iter_mut();
+        for ((moved, sum), share) in link.moved[from].iter_mut().zip(sums).zip(shares) {
+            *moved -= share;
+            *sum -= share;
         }
         // All that pairs cost then goes on to the other end.
-        let mut least = vec![i64::MAX; others.len()];
+        least.clear();
+        let rows = link.table.chunks_exact(link.columns.max(1));
         let moved = &link.moved[from];
         match from {
             0 => {
-                for &row in own {
-                    let costs = link.row(row);
-                    for (least, &column) in least.iter_mut().zip(others) {
-                        *least = (*least).min(costs[column] - moved[row]);
+                least.resize(link.columns, i64::MAX);
+                for (costs, moved) in rows.zip(moved) {
+                    for (least, cost) in least.iter_mut().zip(costs) {
+                        *least = (*least).min(cost - moved);
                     }
                 }
             }
-            _ => {
-                for (least, &row) in least.iter_mut().zip(others) {
-                    let costs = link.row(row);
-                    let left = own.iter().map(|&column| costs[column] - moved[column]);
-                    *least = left.min().unwrap_or(0);
-                }
-            }
+            _ => least.extend(rows.map(|costs| {
+                let left = costs.iter().zip(moved).map(|(cost, moved)| cost - moved);
+                left.fold(i64::MAX, i64::min)
+            })),
         }
-        let sums = &mut self.sums[link.ends[1 - from]];
-        for (least, &label) in least.into_iter().zip(others) {
-            sums[label] += least - link.moved[1 - from][label];
-            link.moved[1 - from][label] = least;
+        let sums = self.sums[link.ends[1 - from]].iter_mut();
+        for ((moved, sum), least) in link.moved[1 - from].iter_mut().zip(sums).zip(least) {
+            *sum += *least - *moved;
+            *moved = *least;
         }
     }
 
@@ -294,41 +325,34 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         let mut costs: Vec<i64> = Vec::new();
         loop {
             let mut changed = false;
-            for (node, labels) in self.labels.iter().enumerate() {
+            for node in 0..labelling.len() {
                 if !std::mem::take(&mut is_open[node]) {
                     continue;
                 }
                 let [smaller, larger] = &self.links_of[node];
-                costs.clear();
-                costs.extend(labels.iter().map(|&label| self.nodes[node][label]));
+                costs.clone_from(&self.nodes[node]);
                 for &number in smaller {
                     let link = &self.links[number];
                     let row = link.row(labelling[link.ends[0]]);
-                    for (cost, &label) in costs.iter_mut().zip(labels) {
-                        *cost += row[label];
+                    for (cost, more) in costs.iter_mut().zip(row) {
+                        *cost += more;
                     }
                 }
                 for &number in larger {
                     let link = &self.links[number];
                     let column = labelling[link.ends[1]];
-                    for (cost, &label) in costs.iter_mut().zip(labels) {
+                    for (label, cost) in costs.iter_mut().enumerate() {
                         *cost += link.at(label, column);
                     }
                 }
-                let of_own = labels.iter().zip(&costs);
-                let own = of_own.clone().find(|(label, _)| **label == labelling[node]);
-                let best = of_own.min_by_key(|(_, cost)| **cost);
-                if let (Some((&best, cost)), Some((_, own))) = (best, own)
-                    && cost < own
-                {
+                let best = cheapest(&costs);
+                if costs[best] < costs[labelling[node]] {
                     labelling[node] = best;
                     changed = true;
-                    let others = |numbers: &[usize], end: usize| {
-                        let ends = numbers.iter().map(|&number| self.links[number].ends[end]);
-                        ends.collect::<Vec<_>>()
-                    };
-                    for other in [others(smaller, 0), others(larger, 1)].concat() {
-                        is_open[other] = true;
+                    for (numbers, end) in [(smaller, 0), (larger, 1)] {
+                        for &number in numbers {
+                            is_open[self.links[number].ends[end]] = true;
+                        }
                     }
                 }
             }
@@ -338,30 +362,49 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         }
     }
 
+    /// A pair as the problem numbers its labels.
+    fn pair(&self, number: usize, row: usize, column: usize) -> (usize, usize) {
+        let [low, high] = self.links[number].ends;
+        (self.labels[low][row], self.labels[high][column])
+    }
+
+    /// Whether the price of a pair is known.
+    fn is_known(&self, number: usize, row: usize, column: usize) -> bool {
+        let pair = self.pair(number, row, column);
+        self.links[number].costs.is_known(pair.0, pair.1)
+    }
+
     /// Asks for the price of a pair; whether it was not known.
     fn price(&mut self, number: usize, row: usize, column: usize) -> bool {
-        let link = &self.links[number];
-        if link.costs.is_known(row, column) {
+        if self.is_known(number, row, column) {
             return false;
         }
-        let cost = self.scaled(link.costs.at(row, column));
+        let pair = self.pair(number, row, column);
+        let cost = self.scaled(self.links[number].costs.at(pair.0, pair.1));
         let link = &mut self.links[number];
         link.table[row * link.columns + column] = cost;
         true
     }
 
-    /// Asks for the prices of a labelling, which may lower the limit; whether one was not known.
+    /// Asks for the prices of a labelling, which may lower the limit; whether one was not known. Passes come to rest sooner
+    /// with prices of pairs that are chosen, so they are worth asking for even if the labelling cannot be the best one.
     fn price_labelling(&mut self, labelling: &[usize]) -> bool {
         let mut priced = false;
         for number in 0..self.links.len() {
             let [low, high] = self.links[number].ends;
             priced |= self.price(number, labelling[low], labelling[high]);
         }
-        self.offer(labelling);
+        self.offer(&self.numbered(labelling));
         priced
     }
 
-    /// The cost of a labelling, which is kept if it is the best one so far.
+    /// A labelling as the problem numbers labels.
+    fn numbered(&self, labelling: &[usize]) -> Vec<usize> {
+        let labels = self.labels.iter().zip(labelling);
+        labels.map(|(labels, &label)| labels[label]).collect()
+    }
+
+    /// The cost of a labelling in the problem's labels, which is kept if it is the best one so far.
     fn offer(&mut self, labelling: &[usize]) -> Cost {
         let cost = self.problem.cost(labelling);
         let is_first = self.best.is_none() && cost <= self.limit;
@@ -374,39 +417,33 @@ impl<'p, 'f> Relaxation<'p, 'f> {
 
     /// Adds up the bound, and asks for the prices of the pairs that it rests on; whether one was not known.
     fn take_bound(&mut self) -> bool {
-        let mut bound = 0;
-        for (node, labels) in self.labels.iter().enumerate() {
-            let costs = labels.iter().map(|&label| self.sums[node][label]);
-            bound += costs.min().unwrap_or(0);
-        }
-        let mut unknown = Vec::new();
+        let sums = self.sums.iter();
+        let mut bound: i64 = sums.filter_map(|costs| costs.iter().min()).sum();
+        let mut priced = false;
         for number in 0..self.links.len() {
             if let Some((least, row, column)) = self.look(number) {
                 bound += least;
                 self.of_links[number] = least;
-                if !self.links[number].costs.is_known(row, column) {
-                    unknown.push(number);
+                if !self.is_known(number, row, column) {
+                    priced = true;
+                    self.price_cheapest(number);
+                    self.look(number);
                 }
             }
         }
         self.now = bound;
         self.bound = self.bound.max(bound);
-        let priced = !unknown.is_empty();
-        for number in unknown {
-            self.price_cheapest(number);
-            self.look(number);
-        }
         priced
     }
 
     /// Asks for the prices of the pairs of an edge of which least is left, twice as many each time.
     fn price_cheapest(&mut self, number: usize) {
-        let link = &self.links[number];
+        let at_once = self.links[number].at_once;
         let mut pairs: Vec<_> = self.pairs(number).collect();
-        pairs.retain(|&(_, row, column)| !link.costs.is_known(row, column));
-        if pairs.len() > link.at_once {
-            pairs.select_nth_unstable(link.at_once);
-            pairs.truncate(link.at_once);
+        pairs.retain(|&(_, row, column)| !self.is_known(number, row, column));
+        if pairs.len() > at_once {
+            pairs.select_nth_unstable(at_once);
+            pairs.truncate(at_once);
         }
         for &(_, row, column) in &pairs {
             self.price(number, row, column);
@@ -418,17 +455,18 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     /// equal ones.
     fn look(&mut self, number: usize) -> Option<(i64, usize, usize)> {
         let link = &mut self.links[number];
-        let [rows, columns] = link.ends.map(|end| &self.labels[end]);
         let [mut of_rows, mut of_columns] = std::mem::take(&mut link.least);
         of_rows.clear();
         of_columns.clear();
-        of_columns.resize(columns.len(), i64::MAX);
+        of_columns.resize(link.columns, i64::MAX);
         let mut found: Option<(i64, usize, usize)> = None;
-        for &row in rows {
-            let (costs, moved) = (link.row(row), link.moved[0][row]);
+        let [moved_of_rows, moved_of_columns] = &link.moved;
+        let rows = link.table.chunks_exact(link.columns.max(1));
+        for (row, (costs, moved)) in rows.zip(moved_of_rows).enumerate() {
             let mut of_row = (i64::MAX, 0);
-            for (&column, of_column) in columns.iter().zip(&mut of_columns) {
-                let left = costs[column] - moved - link.moved[1][column];
+            let columns = costs.iter().zip(moved_of_columns).zip(&mut of_columns);
+            for (column, ((cost, moved_of_column), of_column)) in columns.enumerate() {
+                let left = cost - moved - moved_of_column;
                 *of_column = left.min(*of_column);
                 if left < of_row.0 {
                     of_row = (left, column);
@@ -447,10 +485,10 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     /// What is left of the costs of the pairs of an edge.
     fn pairs(&self, number: usize) -> impl Iterator<Item = (i64, usize, usize)> + '_ {
         let link = &self.links[number];
-        let [rows, columns] = link.ends.map(|end| &self.labels[end]);
-        rows.iter().flat_map(move |&row| {
-            let pairs = columns.iter();
-            pairs.map(move |&column| (link.left(row, column), row, column))
+        let rows = 0..link.moved[0].len();
+        rows.flat_map(move |row| {
+            let columns = 0..link.columns;
+            columns.map(move |column| (link.left(row, column), row, column))
         })
     }
 
@@ -458,12 +496,11 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     fn drop_labels(&mut self) {
         let more = self.scaled_limit().saturating_sub(self.now);
         // What each label costs more than the cheapest one of its node, and its pairs more than the cheapest of their edge.
-        let mut excess: Vec<Vec<i64>> = Vec::with_capacity(self.nodes.len());
-        for (node, labels) in self.labels.iter().enumerate() {
-            let costs = labels.iter().map(|&label| self.sums[node][label]);
-            let costs: Vec<i64> = costs.collect();
+        let mut excess = std::mem::take(&mut self.excess);
+        excess.clone_from(&self.sums);
+        for costs in &mut excess {
             let least = costs.iter().copied().min().unwrap_or(0);
-            excess.push(costs.into_iter().map(|cost| cost - least).collect());
+            costs.iter_mut().for_each(|cost| *cost -= least);
         }
         for (link, least) in self.links.iter().zip(&self.of_links) {
             for (end, of_labels) in link.ends.into_iter().zip(&link.least) {
@@ -472,9 +509,26 @@ impl<'p, 'f> Relaxation<'p, 'f> {
                 }
             }
         }
-        for (labels, excess) in self.labels.iter_mut().zip(excess) {
-            let mut excess = excess.into_iter();
-            labels.retain(|_| excess.next().is_some_and(|own| own <= more));
+        let mut loses = vec![false; excess.len()];
+        let mut is_kept: Vec<Vec<bool>> = vec![Vec::new(); excess.len()];
+        for (node, excess) in excess.iter().enumerate() {
+            if excess.iter().any(|own| *own > more) {
+                loses[node] = true;
+                is_kept[node] = excess.iter().map(|own| *own <= more).collect();
+                keep(&mut self.labels[node], &is_kept[node]);
+                keep(&mut self.nodes[node], &is_kept[node]);
+                keep(&mut self.sums[node], &is_kept[node]);
+            }
+        }
+        self.excess = excess;
+        let links = self.links.iter_mut();
+        for link in links.filter(|link| link.ends.into_iter().any(|end| loses[end])) {
+            for end in link.ends {
+                if !loses[end] {
+                    is_kept[end].resize(self.labels[end].len(), true);
+                }
+            }
+            link.keep(link.ends.map(|end| &is_kept[end][..]));
         }
     }
 
@@ -490,8 +544,8 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             let found = self.rest().optimum();
             match found {
                 Some(found) => {
-                    let labels = self.of_rest(&found);
-                    let priced = self.price_around(&labels);
+                    let labels = self.numbered(&found);
+                    let priced = self.price_around(&found);
                     let cost = self.offer(&labels);
                     if !priced {
                         return Some(Labelling {
@@ -527,15 +581,14 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             let of_best: Vec<usize> = of_best.collect();
             let before = times.clone();
             let found = self.rest().optimum_beside_obstacles(&of_best, &mut times);
-            let Some(found) = found else {
+            let Some(mut found) = found else {
                 break;
             };
-            let mut labels = self.of_rest(&found);
             let limit = self.limit;
-            let priced = self.price_around(&labels);
-            self.offer(&labels);
-            self.improve(&mut labels);
-            self.price_labelling(&labels);
+            let priced = self.price_around(&found);
+            self.offer(&self.numbered(&found));
+            self.improve(&mut found);
+            self.price_labelling(&found);
             self.drop_after_prices();
             match (self.limit < limit, priced) {
                 (true, _) => in_vain = 0,
@@ -565,12 +618,6 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             cost: self.limit,
             labels,
         })
-    }
-
-    /// The labels of a labelling of the problem with those that are left.
-    fn of_rest(&self, found: &[usize]) -> Vec<usize> {
-        let labels = self.labels.iter().zip(found);
-        labels.map(|(labels, &label)| labels[label]).collect()
     }
 
     /// Drops labels by prices that were asked for after the last pass.
