@@ -129,7 +129,7 @@ pub(super) fn choose<'c: 'a, 'a>(
     let pins = keep.map_or_else(Pins::default, |keep| release(&functions, keep, grid));
     let symbols = Symbols::of(module);
     let catalog = Catalog::default();
-    let costs = Costs::new(target, &functions);
+    let costs = Costs::new(target, &functions, grid);
     let mut facts = Facts::of(module);
     let mut may_store = true;
     // Once values are copied, or none is, all prices are those of what is written.

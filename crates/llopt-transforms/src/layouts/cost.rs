@@ -14,6 +14,11 @@
 //! different. Their accumulators leave room for a block or two, and the products of an iteration wait for what is
 //! converted for them, so that nothing else works meanwhile: there waits count in full. The matrix unit is what takes
 //! longest, and arithmetic beside it costs hardly more than its issue.
+//!
+//! That is so as long as there is a matrix unit. Products that it does not take are multiply-adds, which occupy the
+//! pipe of all arithmetic: there an element that several threads compute costs what it does without products. Such a
+//! product asks for whole rows of its first factor in each thread, eight or sixteen times as many elements as a thread
+//! has of the tensor, so a factor is computed once and then converted, unless computing takes next to nothing.
 
 use std::cell::RefCell;
 
@@ -35,10 +40,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::tensor_type;
 use super::facts::Facts;
+use super::grid::Grid;
 use super::labelling::{Cost, IMPOSSIBLE};
 use super::offset_sums;
+use super::products::Product;
 use super::relation::{element_bits, is_cheap, only_renames};
-use crate::products::multiplies;
+use crate::products::products_in;
 
 /// Costs are integers in this fraction of a wavefront.
 const SCALE: f64 = 64.0;
@@ -124,6 +131,8 @@ pub(super) struct Costs {
     pub(super) global: GlobalCosts,
     /// Whether other blocks work while one waits.
     hides_waits: bool,
+    /// Whether matrix units compute all products, and there are any.
+    beside_units: bool,
     /// By what it is from, what to, the bits of an element, and the bits by which it is taken in parts; to or from memory
     /// these are accesses.
     conversions: RefCell<FxHashMap<(MapId, MapId, u32, u32), f32>>,
@@ -151,9 +160,17 @@ pub(super) fn units(cost: Cost) -> f64 {
 }
 
 impl Costs {
-    /// The costs of a module, given its functions.
-    pub(super) fn new(target: Target, functions: &[OperationRef<'_, '_>]) -> Self {
-        let multiplies = functions.iter().any(|function| multiplies(*function));
+    /// The costs of a module, given its functions and the threads that they are laid out for.
+    pub(super) fn new(target: Target, functions: &[OperationRef<'_, '_>], grid: Grid) -> Self {
+        let mut products = functions
+            .iter()
+            .flat_map(|function| products_in(*function))
+            .peekable();
+        let multiplies = products.peek().is_some();
+        let has_unit = |product| {
+            Product::of(product, true, target, grid).is_some_and(|product| product.has_unit())
+        };
+        let beside_units = multiplies && products.all(has_unit);
         Self {
             target,
             machine: target.machine(),
@@ -162,6 +179,7 @@ impl Costs {
                 false => target.global_costs_among_blocks(),
             },
             hides_waits: !multiplies,
+            beside_units,
             conversions: RefCell::default(),
             rings: RefCell::default(),
             outlines: RefCell::default(),
@@ -416,9 +434,9 @@ impl Costs {
     ) -> f32 {
         let costs = &self.machine().costs;
         let words = bits.div_ceil(32) as f32;
-        match self.hides_waits {
-            true => costs.arithmetic * (unlike(operation, layout, facts) as f32 * words),
-            false => costs.issue * (registers(layout) as f32 * words),
+        match self.beside_units {
+            true => costs.issue * (registers(layout) as f32 * words),
+            false => costs.arithmetic * (unlike(operation, layout, facts) as f32 * words),
         }
     }
 }

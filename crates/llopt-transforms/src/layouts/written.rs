@@ -81,7 +81,7 @@ pub fn written<'c: 'a, 'a>(
         }
     });
     let (symbols, catalog) = (Symbols::of(module), Catalog::default());
-    let costs = Costs::new(target, &functions);
+    let costs = Costs::new(target, &functions, grid);
     let (pins, facts) = (Pins::default(), Facts::of(module));
     let graph = Graph::of(&functions, &symbols, &catalog, &pins)?;
     let engine = Engine::new(&graph, &catalog, &costs, &facts, &pins, grid);
