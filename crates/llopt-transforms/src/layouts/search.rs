@@ -31,6 +31,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             problem = self.problem(&candidates, false);
             solution = problem.solve();
         }
+        let solution = self.within_registers(&problem, &candidates, solution);
         let labels = self.fewest_accesses(&problem, &candidates, solution);
         let chosen = candidates.iter().zip(labels);
         chosen.map(|(labels, label)| labels[label]).collect()
