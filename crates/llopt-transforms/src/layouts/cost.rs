@@ -55,6 +55,9 @@ const WAITED_CONVERSION: f32 = 16.0;
 /// The same where other blocks hide waits: the addresses of both sides.
 const CONVERSION: f32 = 4.0;
 
+/// Instructions that take a condition out of a word of bytes: one for the byte, and a comparison.
+const TAKEN_OUT: f32 = 2.0;
+
 /// What it costs to bring what copies load ahead from one layout to another: by these, how many elements a copy moves, and
 /// their bits; `None` where there are no copies.
 type Rings = FxHashMap<(MapId, MapId, usize, u32), Option<f32>>;
@@ -271,6 +274,21 @@ impl Costs {
         cost
     }
 
+    /// What a conversion of conditions takes in addition to `moved`, the cost of moving them as bytes: each element is
+    /// taken out of a word and compared.
+    pub(super) fn unpacking(
+        &self,
+        catalog: &Catalog,
+        moved: f32,
+        tensor: Option<RankedTensor<'_>>,
+        to: MapId,
+    ) -> f32 {
+        if moved == 0.0 || !tensor.is_some_and(is_condition) {
+            return 0.0;
+        }
+        TAKEN_OUT * self.of_instruction() * registers(&catalog.linear(to)) as f32
+    }
+
     /// The layout as an end of conversions ([`Costs::least`]).
     pub(super) fn outline(&self, catalog: &Catalog, map: MapId, bits: u32) -> Option<OutlineId> {
         let Outlines {
@@ -432,13 +450,27 @@ impl Costs {
         facts: &Facts<'c, 'a>,
         bits: u32,
     ) -> f32 {
-        let costs = &self.machine().costs;
         let words = bits.div_ceil(32) as f32;
+        let elements = match self.beside_units {
+            true => registers(layout),
+            false => unlike(operation, layout, facts),
+        };
+        self.of_instruction() * (elements as f32 * words)
+    }
+
+    /// The cost of an arithmetic instruction.
+    fn of_instruction(&self) -> f32 {
+        let costs = &self.machine().costs;
         match self.beside_units {
-            true => costs.issue * (registers(layout) as f32 * words),
-            false => costs.arithmetic * (unlike(operation, layout, facts) as f32 * words),
+            true => costs.issue,
+            false => costs.arithmetic,
         }
     }
+}
+
+/// Whether the elements of a tensor are conditions.
+pub(super) fn is_condition(tensor: RankedTensor<'_>) -> bool {
+    tensor.element().bit_width() == Some(1)
 }
 
 /// Whether the threads of each block hold all elements of the block's memory.

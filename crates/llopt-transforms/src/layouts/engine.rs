@@ -21,7 +21,7 @@ use super::access::Access;
 use super::buffer;
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::Combining;
-use super::cost::{Computation, Costs, OutlineId, registers, times};
+use super::cost::{Computation, Costs, OutlineId, is_condition, registers, times};
 use super::facts::Facts;
 use super::graph::{Factor, Graph, Node, NodeKind, Use};
 use super::grid::Grid;
@@ -190,13 +190,16 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .collect();
             let may_compute_it = may_compute && self.is_from_nothing(producer);
             let is_ahead = from.operation().is_some_and(|load| self.is_ahead(load));
-            let bits = RankedTensor::of(used.value.r#type()).map_or(32, element_bits);
+            let tensor = RankedTensor::of(used.value.r#type());
+            let bits = tensor.map_or(32, element_bits);
+            // What is known of prices does not include what conditions take in addition.
+            let has_outline = !tensor.is_some_and(is_condition);
             let ends = |layouts: &[Option<LayoutId>]| -> Vec<Option<End>> {
                 let end = |&layout: &Option<LayoutId>| {
                     let layout = layout?;
                     let map = self.catalog.map(layout);
                     let in_memory = self.catalog.is_in_memory(layout);
-                    let held = map.filter(|_| !in_memory);
+                    let held = map.filter(|_| !in_memory && has_outline);
                     Some(End {
                         layout,
                         map,
@@ -305,8 +308,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             (false, false) => {
                 let bits = tensor.map_or(32, element_bits);
                 let parts = self.parts(used.consumer);
-                self.costs
-                    .conversion(catalog, [source, target], bits, parts)
+                let moved = self
+                    .costs
+                    .conversion(catalog, [source, target], bits, parts);
+                moved + self.costs.unpacking(catalog, moved, tensor, target)
             }
             // Buffers are not copied.
             (true, true) if source == target => 0.0,

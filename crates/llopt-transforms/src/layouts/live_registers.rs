@@ -19,8 +19,8 @@
 //! # What counts
 //!
 //! A value is live from the op that makes it to the last op that uses it or renames its registers, or to the end of a loop
-//! that uses it in each iteration. Addresses, indices and conditions do not count, nor what is computed from scalars: each access
-//! computes its own. What loads bring ahead is in shared memory, and factors of products by threads are read a few elements at a
+//! that uses it in each iteration. Addresses, indices and conditions do not count, nor what is computed from
+//! constants, ranges and scalars alone: it is computed again at each use. What loads bring ahead is in shared memory, and factors of products by threads are read a few elements at a
 //! time ([`llopt_plan::late_operands`]), so a converted factor does not count, only what it is converted from.
 //!
 //! # Alternative rejected

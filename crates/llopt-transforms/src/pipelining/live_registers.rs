@@ -68,9 +68,14 @@ pub(super) fn users<'c: 'a, 'a>(value: Value<'c, 'a>, plans: &Plans) -> Vec<Oper
     found
 }
 
-/// The most registers of a thread that are live after one operation of a loop: an operation may write where its operands
-/// were.
+/// The most registers of a thread that are live after one operation of a loop.
 pub(super) fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 {
+    live_after(of, plans).into_iter().max().unwrap_or(0)
+}
+
+/// The registers of a thread that are live after each operation of a loop: an operation may write where its operands
+/// were.
+pub(super) fn live_after<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> Vec<u32> {
     let operations = of.operations();
     let end = operations.len();
     let mut live = vec![across(of, plans); end + 1];
@@ -96,7 +101,7 @@ pub(super) fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 
                 .for_each(|sum| *sum += size);
         }
     }
-    live.into_iter().max().unwrap_or(0)
+    live
 }
 
 /// Registers of values from outside a loop that are needed in it or after it.

@@ -6,11 +6,16 @@ use llopt_dialects::ttg::{LocalAllocOp, LocalLoadOp};
 use llopt_dialects::ttng::{WarpGroupDotOp, WarpGroupDotWaitOp};
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
+use llopt_plan::plans::Plans;
 use melior::ir::{OperationRef, Value, ValueLike};
 
+use super::live_registers::{live_after, words};
 use super::loads::Load;
 use crate::loops::needs::{ancestor, maker};
 use crate::loops::view::For;
+
+/// Registers of a thread for addresses, counters, and rows or columns.
+const BESIDE: u32 = 32;
 
 /// A product that runs on into the next iteration.
 #[derive(Clone, Copy)]
@@ -34,11 +39,14 @@ pub(super) struct Running<'c, 'a> {
 /// - The only product of a loop, with a first factor that is computed in registers, overlaps with the part of the
 ///   next iteration before that computation: the wait for copies, and the reads of their data.
 /// - Otherwise, if the result is needed in the next iteration only after another product is waited for (the
-///   accumulator of attention, which is scaled when the scores are known), it overlaps with that product.
+///   accumulator of attention, which is scaled when the scores are known), it overlaps with that product. A first factor in
+///   registers occupies these until then; of several such products it is the last one up to which there are registers for it.
 pub(super) fn running<'c: 'a, 'a>(
     of: For<'c, 'a>,
     loads: &[Load<'c, 'a>],
     products: &[OperationRef<'c, 'a>],
+    warps: u32,
+    plans: &Plans,
 ) -> Vec<Running<'c, 'a>> {
     let (carried, yielded) = (of.carried(), of.yielded());
     let stays = |value: Value<'c, 'a>| {
@@ -109,10 +117,20 @@ pub(super) fn running<'c: 'a, 'a>(
             .users()
             .filter_map(|user| ancestor(of, user))
             .reduce(|one, other| if other.is_before(one) { other } else { one })?;
-        let others = all.iter().rev().skip(1);
-        let beside = others
-            .copied()
-            .find(|other| other.operation().is_before(wanted))?;
+        let factor = if in_registers { words(last.a(), plans) } else { 0 };
+        let limit = plans
+            .target()
+            .plain_registers_of_each(warps * plans.target().warp_size());
+        let live = live_after(of, plans);
+        let operations = of.operations();
+        let has_room = |other: &WarpGroupDotOp<'c, 'a>| {
+            let before = operations.iter().zip(&live);
+            let mut before = before.take_while(|(own, _)| !other.operation().is_before(**own));
+            before.all(|(_, live)| live + factor + BESIDE <= limit)
+        };
+        let others = all.iter().rev().skip(1).copied();
+        let mut others = others.filter(|other| other.operation().is_before(wanted));
+        let beside = others.find(has_room)?;
         let is_read = beside
             .operation()
             .operand_values()
