@@ -136,6 +136,8 @@ pub(super) struct Costs {
     hides_waits: bool,
     /// Whether matrix units compute all products, and there are any.
     beside_units: bool,
+    /// Whether threads compute a product.
+    threads_multiply: bool,
     /// By what it is from, what to, the bits of an element, and the bits by which it is taken in parts; to or from memory
     /// these are accesses.
     conversions: RefCell<FxHashMap<(MapId, MapId, u32, u32), f32>>,
@@ -183,6 +185,7 @@ impl Costs {
             },
             hides_waits: !multiplies,
             beside_units,
+            threads_multiply: multiplies && !beside_units,
             conversions: RefCell::default(),
             rings: RefCell::default(),
             outlines: RefCell::default(),
@@ -198,6 +201,11 @@ impl Costs {
     /// Whether other blocks work while one waits.
     pub(super) fn hides_waits(&self) -> bool {
         self.hides_waits
+    }
+
+    /// Whether threads compute a product, of which each takes whole rows and columns of the factors.
+    pub(super) fn threads_multiply(&self) -> bool {
+        self.threads_multiply
     }
 
     /// What is left of a cost if other blocks work during the waits that it contains.

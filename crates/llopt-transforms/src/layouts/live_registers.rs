@@ -23,6 +23,13 @@
 //! constants, ranges and scalars alone: it is computed again at each use. What loads bring ahead is in shared memory, and factors of products by threads are read a few elements at a
 //! time ([`llopt_plan::late_operands`]), so a converted factor does not count, only what it is converted from.
 //!
+//! # Where
+//!
+//! Threads that multiply take whole rows and columns of the factors, so their layouts are those that have eight and sixteen
+//! times the elements. A matrix unit divides its factors among the threads of a warp; the price of a factor that crowds a loop is
+//! in its label ([`super::pressure`]), and an assembler keeps fragments no longer than an instruction. There the count of whole
+//! tensors is too large, and layouts that are chosen by it have more instructions.
+//!
 //! # Alternative rejected
 //!
 //! *Prices of words in all labels from the beginning*: they bring conversions to kernels that have enough registers.
@@ -78,6 +85,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         candidates: &[Vec<LayoutId>],
         solution: Labelling,
     ) -> Labelling {
+        if !self.costs.threads_multiply() {
+            return solution;
+        }
         let functions: Vec<LiveRanges> = self
             .graph
             .functions
