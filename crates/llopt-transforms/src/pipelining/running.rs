@@ -121,16 +121,23 @@ pub(super) fn running<'c: 'a, 'a>(
         let limit = plans
             .target()
             .plain_registers_of_each(warps * plans.target().warp_size());
-        let live = live_after(of, plans);
+        let ahead: Vec<OperationRef> = loads.iter().map(Load::operation).collect();
+        let live = live_after(of, &ahead, plans);
         let operations = of.operations();
         let has_room = |other: &WarpGroupDotOp<'c, 'a>| {
             let before = operations.iter().zip(&live);
             let mut before = before.take_while(|(own, _)| !other.operation().is_before(**own));
             before.all(|(_, live)| live + factor + BESIDE <= limit)
         };
+        // Where products of an iteration run at the same time, their first wait completes those before as well.
+        let run_together = |pair: &[WarpGroupDotOp<'c, 'a>]| {
+            let mut readers = pair[0].d().users().filter_map(|user| ancestor(of, user));
+            readers.all(|reader| pair[1].operation().is_before(reader))
+        };
+        let is_complete = all.first_chunk::<2>().is_some_and(|pair| run_together(pair));
         let others = all.iter().rev().skip(1).copied();
         let mut others = others.filter(|other| other.operation().is_before(wanted));
-        let beside = others.find(has_room)?;
+        let beside = others.find(|other| is_complete || has_room(other))?;
         let is_read = beside
             .operation()
             .operand_values()
