@@ -97,10 +97,13 @@ fn issue_behind<'c: 'a, 'a>(dot: DotOp<'c, 'a>, rewriter: &mut Rewriter<'c, 'a>)
             _ => {}
         }
     }
-    let Some(first) = reads.into_iter().reduce(|one, other| match one.is_before(other) {
-        true => one,
-        false => other,
-    }) else {
+    let Some(first) = reads
+        .into_iter()
+        .reduce(|one, other| match one.is_before(other) {
+            true => one,
+            false => other,
+        })
+    else {
         return;
     };
     let behind = std::iter::successors(first.next_op(), |operation| operation.next_op());
@@ -111,8 +114,9 @@ fn issue_behind<'c: 'a, 'a>(dot: DotOp<'c, 'a>, rewriter: &mut Rewriter<'c, 'a>)
         let work = OpFacts::of(operation).asynchronous;
         work.is_some_and(|work| work.unit == Unit::Copy && work.step != Step::Waits)
     };
-    let (copies, others): (Vec<_>, Vec<_>) =
-        between.into_iter().partition(|operation| is_copy(*operation));
+    let (copies, others): (Vec<_>, Vec<_>) = between
+        .into_iter()
+        .partition(|operation| is_copy(*operation));
     let is_free = |other: &OperationRef<'c, 'a>| {
         let uses_copy = |value: Value<'c, 'a>| {
             let made = value.defining_op();

@@ -95,7 +95,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             .map(|function| self.live_ranges(*function))
             .collect();
         let mut full = self.full(&functions, candidates, &solution.labels);
-        let mut least = solution.cost.saturating_add(self.spilling(&functions, &full));
+        let mut least = solution
+            .cost
+            .saturating_add(self.spilling(&functions, &full));
         let mut best = solution;
         let mut priced: Option<Problem<'_>> = None;
         let mut known: Vec<(usize, usize)> = Vec::new();
@@ -167,13 +169,15 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let live = ranges.live(|range| self.words(range, label(range.node)));
             for points in &ranges.loops {
                 let fullest = points.iter().max_by_key(|point| live[**point]);
-                found.extend(fullest.filter(|point| live[**point] > limit).map(|&point| {
-                    Full {
-                        function,
-                        point,
-                        excess: live[point] - limit,
-                    }
-                }));
+                found.extend(
+                    fullest
+                        .filter(|point| live[**point] > limit)
+                        .map(|&point| Full {
+                            function,
+                            point,
+                            excess: live[point] - limit,
+                        }),
+                );
             }
         }
         found
@@ -262,9 +266,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let element = tensor.element();
         let is_address = Pointer::of(element).is_some()
             || element.is_integer() && matches!(element.bit_width(), Some(1 | 32 | 64));
-        let is_free = value.defining_op().is_some_and(|made| {
-            only_renames(made) || is_cheap(made) || self.is_ahead(made)
-        });
+        let is_free = value
+            .defining_op()
+            .is_some_and(|made| only_renames(made) || is_cheap(made) || self.is_ahead(made));
         if is_address || is_free || self.is_from_nothing(node) {
             return None;
         }

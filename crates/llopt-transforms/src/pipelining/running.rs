@@ -117,27 +117,12 @@ pub(super) fn running<'c: 'a, 'a>(
             .users()
             .filter_map(|user| ancestor(of, user))
             .reduce(|one, other| if other.is_before(one) { other } else { one })?;
-        let factor = if in_registers { words(last.a(), plans) } else { 0 };
-        let limit = plans
-            .target()
-            .plain_registers_of_each(warps * plans.target().warp_size());
-        let ahead: Vec<OperationRef> = loads.iter().map(Load::operation).collect();
-        let live = live_after(of, &ahead, plans);
-        let operations = of.operations();
-        let has_room = |other: &WarpGroupDotOp<'c, 'a>| {
-            let before = operations.iter().zip(&live);
-            let mut before = before.take_while(|(own, _)| !other.operation().is_before(**own));
-            before.all(|(_, live)| live + factor + BESIDE <= limit)
-        };
-        // Where products of an iteration run at the same time, their first wait completes those before as well.
-        let run_together = |pair: &[WarpGroupDotOp<'c, 'a>]| {
-            let mut readers = pair[0].d().users().filter_map(|user| ancestor(of, user));
-            readers.all(|reader| pair[1].operation().is_before(reader))
-        };
-        let is_complete = all.first_chunk::<2>().is_some_and(|pair| run_together(pair));
+        let room = Room::of(of, loads, warps, plans);
+        let factor = words(last.a(), plans);
+        let is_complete = run_together(of, &all);
         let others = all.iter().rev().skip(1).copied();
         let mut others = others.filter(|other| other.operation().is_before(wanted));
-        let beside = others.find(|other| is_complete || has_room(other))?;
+        let beside = others.find(|other| is_complete || room.is_until(*other, factor))?;
         let is_read = beside
             .operation()
             .operand_values()
@@ -151,6 +136,42 @@ pub(super) fn running<'c: 'a, 'a>(
         })
     };
     beside().into_iter().collect()
+}
+
+/// Whether the first two products of an iteration run at the same time. The first wait for one of them completes those of
+/// the iteration before as well.
+fn run_together<'c: 'a, 'a>(of: For<'c, 'a>, products: &[WarpGroupDotOp<'c, 'a>]) -> bool {
+    products.first_chunk::<2>().is_some_and(|[first, second]| {
+        let mut readers = first.d().users().filter_map(|user| ancestor(of, user));
+        readers.all(|reader| second.operation().is_before(reader))
+    })
+}
+
+/// The registers of a loop that what runs on does not occupy.
+struct Room<'c, 'a> {
+    operations: Vec<OperationRef<'c, 'a>>,
+    /// The registers that are live after each.
+    live: Vec<u32>,
+    limit: u32,
+}
+
+impl<'c: 'a, 'a> Room<'c, 'a> {
+    fn of(of: For<'c, 'a>, loads: &[Load<'c, 'a>], warps: u32, plans: &Plans) -> Self {
+        let target = plans.target();
+        let ahead: Vec<OperationRef> = loads.iter().map(Load::operation).collect();
+        Self {
+            operations: of.operations(),
+            live: live_after(of, &ahead, plans),
+            limit: target.plain_registers_of_each(warps * target.warp_size()),
+        }
+    }
+
+    /// Whether so many more registers fit from the beginning of the body up to a product.
+    fn is_until(&self, product: WarpGroupDotOp<'c, 'a>, more: u32) -> bool {
+        let all = self.operations.iter().zip(&self.live);
+        let mut before = all.take_while(|(own, _)| !product.operation().is_before(**own));
+        before.all(|(_, live)| live + more + BESIDE <= self.limit)
+    }
 }
 
 /// Whether a load is a copy to shared memory whose data are read to registers.
