@@ -144,3 +144,51 @@ tt.func @by_threads(%x: tensor<64x64xf32, #result>, %y: tensor<64x64xf32, #colum
   tt.return %2 : tensor<64x64xf32, #result>
 }
 }
+
+// -----
+
+// Copies for another iteration are issued behind a product of threads: between its reads and the product they would keep whole
+// rows and columns in registers.
+
+#sums = #ttg.blocked<{sizePerThread = [4, 4], threadsPerWarp = [2, 16], warpsPerCTA = [8, 1], order = [1, 0]}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #sums}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #sums}>
+#l = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+
+// CHECK-LABEL: @copies_behind
+// CHECK-NOT: ttg.async_copy_global_to_local
+// CHECK-DAG: %[[A:.*]] = ttg.local_load %arg0
+// CHECK-DAG: %[[B:.*]] = ttg.local_load %arg1
+// CHECK-NOT: ttg.async_copy_global_to_local
+// CHECK: tt.dot %[[A]], %[[B]]
+// CHECK-NEXT: %[[COPY:.*]] = ttg.async_copy_global_to_local
+// CHECK-NEXT: ttg.async_commit_group tokens %[[COPY]]
+tt.func @copies_behind(%ma: !ttg.memdesc<64x64xf32, #shared, #smem>, %mb: !ttg.memdesc<64x64xf32, #shared, #smem>, %next: !ttg.memdesc<64x64xf32, #shared, #smem, mutable>, %at: tensor<64x64x!tt.ptr<f32>, #l>, %c: tensor<64x64xf32, #sums>) -> (tensor<64x64xf32, #sums>, !ttg.async.token) {
+  %0 = ttg.local_load %ma : !ttg.memdesc<64x64xf32, #shared, #smem> -> tensor<64x64xf32, #a>
+  %1 = ttg.local_load %mb : !ttg.memdesc<64x64xf32, #shared, #smem> -> tensor<64x64xf32, #b>
+  %2 = ttg.async_copy_global_to_local %at, %next : tensor<64x64x!tt.ptr<f32>, #l> -> <64x64xf32, #shared, #smem, mutable>
+  %3 = ttg.async_commit_group tokens %2
+  %4 = tt.dot %0, %1, %c : tensor<64x64xf32, #a> * tensor<64x64xf32, #b> -> tensor<64x64xf32, #sums>
+  tt.return %4, %3 : tensor<64x64xf32, #sums>, !ttg.async.token
+}
+
+// A wait is in the way: what it waits for may be what the copies write.
+// CHECK-LABEL: @not_past_a_wait
+// CHECK: ttg.async_copy_global_to_local
+// CHECK: ttg.async_wait
+// CHECK: tt.dot
+tt.func @not_past_a_wait(%ma: !ttg.memdesc<64x64xf32, #shared, #smem>, %mb: !ttg.memdesc<64x64xf32, #shared, #smem>, %next: !ttg.memdesc<64x64xf32, #shared, #smem, mutable>, %at: tensor<64x64x!tt.ptr<f32>, #l>, %c: tensor<64x64xf32, #sums>) -> tensor<64x64xf32, #sums> {
+  %0 = ttg.local_load %ma : !ttg.memdesc<64x64xf32, #shared, #smem> -> tensor<64x64xf32, #a>
+  %1 = ttg.local_load %mb : !ttg.memdesc<64x64xf32, #shared, #smem> -> tensor<64x64xf32, #b>
+  %2 = ttg.async_copy_global_to_local %at, %next : tensor<64x64x!tt.ptr<f32>, #l> -> <64x64xf32, #shared, #smem, mutable>
+  %3 = ttg.async_commit_group tokens %2
+  %4 = ttg.async_wait %3 {num = 0 : i32}
+  %5 = tt.dot %0, %1, %c : tensor<64x64xf32, #a> * tensor<64x64xf32, #b> -> tensor<64x64xf32, #sums>
+  tt.return %5 : tensor<64x64xf32, #sums>
+}
+
+}

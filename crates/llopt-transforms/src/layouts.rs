@@ -29,6 +29,7 @@ mod graph;
 mod grid;
 mod in_threads;
 pub mod labelling;
+mod live_registers;
 mod locality;
 mod offset_sums;
 mod parts;

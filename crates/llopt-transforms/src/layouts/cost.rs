@@ -14,6 +14,11 @@
 //! or with loops of products are different ([`super::residency`]). Their accumulators leave room for a block or two, and the
 //! products of an iteration wait for what is converted for them, so that nothing else works meanwhile: there waits count in
 //! full. The matrix unit is what takes longest, and arithmetic beside it costs hardly more than its issue.
+//!
+//! That is so as long as there is a matrix unit. Products that it does not take are multiply-adds, which occupy the
+//! pipe of all arithmetic: there an element that several threads compute costs what it does without products. Such a
+//! product asks for whole rows of its first factor in each thread, eight or sixteen times as many elements as a thread
+//! has of the tensor, so a factor is computed once and then converted, unless computing takes next to nothing.
 
 use std::cell::RefCell;
 
@@ -38,8 +43,10 @@ use super::facts::Facts;
 use super::grid::Grid;
 use super::labelling::{Cost, IMPOSSIBLE};
 use super::offset_sums;
+use super::products::Product;
 use super::relation::{element_bits, is_cheap, only_renames};
 use super::residency::has_several_blocks;
+use crate::products::products_in;
 
 /// Costs are integers in this fraction of a wavefront.
 const SCALE: f64 = 64.0;
@@ -48,6 +55,9 @@ const SCALE: f64 = 64.0;
 const WAITED_CONVERSION: f32 = 16.0;
 /// The same where other blocks hide waits: the addresses of both sides.
 const CONVERSION: f32 = 4.0;
+
+/// Instructions that take a condition out of a word of bytes: one for the byte, and a comparison.
+const TAKEN_OUT: f32 = 2.0;
 
 /// What it costs to bring what copies load ahead from one layout to another: by these, how many elements a copy moves, and
 /// their bits; `None` where there are no copies.
@@ -123,6 +133,10 @@ pub(super) struct Costs {
     pub(super) global: GlobalCosts,
     /// Whether other blocks work while one waits.
     hides_waits: bool,
+    /// Whether matrix units compute all products, and there are any.
+    beside_units: bool,
+    /// Whether threads compute a product.
+    threads_multiply: bool,
     /// By what it is from, what to, the bits of an element, and the bits by which it is taken in parts; to or from memory
     /// these are accesses.
     conversions: RefCell<FxHashMap<(MapId, MapId, u32, u32), f32>>,
@@ -151,9 +165,18 @@ pub(super) fn units(cost: Cost) -> f64 {
 }
 
 impl Costs {
-    /// The costs of a module, given its functions.
+    /// The costs of a module, given its functions and the threads that they are laid out for.
     pub(super) fn new(target: Target, functions: &[OperationRef<'_, '_>], grid: Grid) -> Self {
         let hides_waits = has_several_blocks(functions, target, grid);
+        let mut products = functions
+            .iter()
+            .flat_map(|function| products_in(*function))
+            .peekable();
+        let multiplies = products.peek().is_some();
+        let has_unit = |product| {
+            Product::of(product, true, target, grid).is_some_and(|product| product.has_unit())
+        };
+        let by_units = products.all(has_unit);
         Self {
             target,
             machine: target.machine(),
@@ -162,6 +185,8 @@ impl Costs {
                 false => target.global_costs(),
             },
             hides_waits,
+            beside_units: multiplies && by_units && !hides_waits,
+            threads_multiply: !by_units,
             conversions: RefCell::default(),
             rings: RefCell::default(),
             outlines: RefCell::default(),
@@ -178,6 +203,11 @@ impl Costs {
     /// Whether other blocks work while one waits.
     pub(super) fn hides_waits(&self) -> bool {
         self.hides_waits
+    }
+
+    /// Whether threads compute a product, of which each takes whole rows and columns of the factors.
+    pub(super) fn threads_multiply(&self) -> bool {
+        self.threads_multiply
     }
 
     /// What is left of a cost if other blocks work during the waits that it contains.
@@ -257,6 +287,21 @@ impl Costs {
             }
         }
         cost
+    }
+
+    /// What a conversion of conditions takes in addition to `moved`, the cost of moving them as bytes: each element is
+    /// taken out of a word and compared.
+    pub(super) fn unpacking(
+        &self,
+        catalog: &Catalog,
+        moved: f32,
+        tensor: Option<RankedTensor<'_>>,
+        to: MapId,
+    ) -> f32 {
+        if moved == 0.0 || !tensor.is_some_and(is_condition) {
+            return 0.0;
+        }
+        TAKEN_OUT * self.of_instruction() * registers(&catalog.linear(to)) as f32
     }
 
     /// The layout as an end of conversions ([`Costs::least`]).
@@ -437,13 +482,27 @@ impl Costs {
         facts: &Facts<'c, 'a>,
         bits: u32,
     ) -> f32 {
-        let costs = &self.machine().costs;
         let words = bits.div_ceil(32) as f32;
-        match self.hides_waits {
-            true => costs.arithmetic * (unlike(operation, layout, facts) as f32 * words),
-            false => costs.issue * (registers(layout) as f32 * words),
+        let elements = match self.beside_units {
+            true => registers(layout),
+            false => unlike(operation, layout, facts),
+        };
+        self.of_instruction() * (elements as f32 * words)
+    }
+
+    /// The cost of an arithmetic instruction.
+    fn of_instruction(&self) -> f32 {
+        let costs = &self.machine().costs;
+        match self.beside_units {
+            true => costs.issue,
+            false => costs.arithmetic,
         }
     }
+}
+
+/// Whether the elements of a tensor are conditions.
+pub(super) fn is_condition(tensor: RankedTensor<'_>) -> bool {
+    tensor.element().bit_width() == Some(1)
 }
 
 /// Whether the threads of each block hold all elements of the block's memory.

@@ -22,7 +22,7 @@ use super::access::Access;
 use super::buffer;
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::Combining;
-use super::cost::{Computation, Costs, OutlineId, registers, times};
+use super::cost::{Computation, Costs, OutlineId, is_condition, registers, times};
 use super::facts::Facts;
 use super::graph::{Factor, Graph, Node, NodeKind, Use};
 use super::grid::Grid;
@@ -56,6 +56,8 @@ struct Bringing {
     frequency: u64,
     /// Whether prices of conversions apply.
     has_prices: bool,
+    /// Whether what is known of outlines is the whole price.
+    has_outlines: bool,
     /// Whether the tensor is taken as a whole.
     is_whole: bool,
 }
@@ -215,13 +217,16 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 .map(|&label| self.wanted(to, used, label))
                 .collect();
             let is_ahead = from.operation().is_some_and(|load| self.is_ahead(load));
+            let tensor = RankedTensor::of(used.value.r#type());
             let bringing = Bringing {
                 given: Rc::clone(&given),
                 wanted: Rc::clone(&wanted),
-                bits: RankedTensor::of(used.value.r#type()).map_or(32, element_bits),
+                bits: tensor.map_or(32, element_bits),
                 frequency: used.frequency.to_bits(),
                 // A ring has prices of its own.
                 has_prices: !is_ahead,
+                // What is known of prices does not include what conditions take in addition.
+                has_outlines: !tensor.is_some_and(is_condition),
                 is_whole: self.parts(consumer) == 0,
             };
             let table = match tables.get(&bringing) {
@@ -280,7 +285,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let end = |&layout: &Option<LayoutId>| {
                 let layout = layout?;
                 let map = self.catalog.map(layout);
-                let held = map.filter(|_| !self.catalog.is_in_memory(layout));
+                let in_memory = self.catalog.is_in_memory(layout);
+                let held = map.filter(|_| !in_memory && bringing.has_outlines);
                 let outline = |map| self.costs.outline(self.catalog, map, bringing.bits);
                 Some(End {
                     layout,
@@ -375,8 +381,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             (false, false) => {
                 let bits = tensor.map_or(32, element_bits);
                 let parts = self.parts(used.consumer);
-                self.costs
-                    .conversion(catalog, [source, target], bits, parts)
+                let moved = self
+                    .costs
+                    .conversion(catalog, [source, target], bits, parts);
+                moved + self.costs.unpacking(catalog, moved, tensor, target)
             }
             // Buffers are not copied.
             (true, true) if source == target => 0.0,

@@ -103,6 +103,7 @@ pub struct Unrelated<'c, 'a> {
 
 /// The nodes and uses of a module.
 pub(super) struct Graph<'c, 'a> {
+    pub(super) functions: Vec<OperationRef<'c, 'a>>,
     pub(super) nodes: Vec<Node<'c, 'a>>,
     pub(super) uses: Vec<Use<'c, 'a>>,
     pub(super) factors: Vec<Factor>,
@@ -137,6 +138,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         pins: &Pins,
     ) -> Result<Self, Unrelated<'c, 'a>> {
         let mut graph = Self {
+            functions: functions.to_vec(),
             nodes: Vec::new(),
             uses: Vec::new(),
             factors: Vec::new(),

@@ -105,8 +105,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 if !catalog.is_in_memory(from) && !catalog.is_in_memory(to) =>
             {
                 let maps = [source, target];
-                self.costs
-                    .conversion(catalog, maps, element_bits(tensor), 0)
+                let moved = self
+                    .costs
+                    .conversion(catalog, maps, element_bits(tensor), 0);
+                moved + self.costs.unpacking(catalog, moved, Some(tensor), target)
             }
             _ => f32::INFINITY,
         }

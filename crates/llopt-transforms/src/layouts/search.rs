@@ -35,6 +35,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             problem = self.problem(&candidates, false);
             solution = problem.solve();
         }
+        let solution = self.within_registers(&problem, &candidates, solution);
         let labels = self.fewest_accesses(&problem, &candidates, solution);
         let chosen = candidates.iter().zip(labels);
         let chosen = chosen.map(|(labels, label)| labels.get(label).copied());

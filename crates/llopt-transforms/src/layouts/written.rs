@@ -218,10 +218,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
     /// The cost of converting a tensor from the layout that it has.
     fn converted(&self, value: Value<'c, 'a>, to: Option<LayoutId>) -> f32 {
-        let bits = RankedTensor::of(value.r#type()).map_or(32, element_bits);
+        let tensor = RankedTensor::of(value.r#type());
+        let bits = tensor.map_or(32, element_bits);
         let maps = [self.layout_of(value), to].map(|layout| self.catalog.map(layout?));
         match maps {
-            [Some(from), Some(to)] => self.costs.conversion(self.catalog, [from, to], bits, 0),
+            [Some(from), Some(to)] => {
+                let moved = self.costs.conversion(self.catalog, [from, to], bits, 0);
+                moved + self.costs.unpacking(self.catalog, moved, tensor, to)
+            }
             _ => 0.0,
         }
     }

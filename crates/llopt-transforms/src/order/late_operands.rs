@@ -10,6 +10,7 @@
 //! moves all of it at once. So the conversion becomes a store to a buffer and a load from it, and the load is moved
 //! next to the product.
 
+use llopt_dialects::meaning::facts::{OpFacts, Step, Unit};
 use llopt_dialects::tables::module::{num_warps, threads_per_warp};
 use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
 use llopt_dialects::tt::DotOp;
@@ -20,7 +21,8 @@ use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::late_operands::{
-    LATE, chain, computing_exceeds_registers, exceeds_registers, is_elementwise, room, words,
+    LATE, chain, computing_exceeds_registers, disturbs, exceeds_registers, is_elementwise, room,
+    words,
 };
 use llopt_plan::plans::Plans;
 use llopt_plan::product::is_by_threads;
@@ -59,6 +61,7 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
         if exceeds_registers(dot, types, target, threads, beside)
             || computing_exceeds_registers(dot, types, target, threads)
         {
+            issue_behind(dot, &mut rewriter);
             for conversion in conversions(dot, plans) {
                 // Nothing else writes the buffer, so it can be read behind what disturbs other memory.
                 let here = conversion.operation();
@@ -75,6 +78,59 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
             let room = attr::i32(operation.ctx(), room.cast_signed());
             operation.set_attr(LATE, room);
         }
+    }
+}
+
+/// Issues copies behind a product that are issued between the reads of its factors and the product, and nothing else
+/// there changes memory: they write buffers of other iterations, past which no read moves. A copy may be late, because
+/// nothing reads what it brings before a wait.
+fn issue_behind<'c: 'a, 'a>(dot: DotOp<'c, 'a>, rewriter: &mut Rewriter<'c, 'a>) {
+    let product = dot.operation();
+    let block = product.parent_block();
+    let mut open = vec![dot.a(), dot.b()];
+    let mut reads = Vec::new();
+    while let Some(value) = open.pop() {
+        let made = value.defining_op();
+        match made.filter(|made| made.parent_block() == block) {
+            Some(made) if LocalLoadOp::of(made).is_some() => reads.push(made),
+            Some(made) if is_elementwise(made) => open.extend(made.operand_values()),
+            _ => {}
+        }
+    }
+    let Some(first) = reads
+        .into_iter()
+        .reduce(|one, other| match one.is_before(other) {
+            true => one,
+            false => other,
+        })
+    else {
+        return;
+    };
+    let behind = std::iter::successors(first.next_op(), |operation| operation.next_op());
+    let between: Vec<OperationRef<'_, '_>> = behind
+        .take_while(|operation| *operation != product)
+        .collect();
+    let is_copy = |operation: OperationRef<'c, 'a>| {
+        let work = OpFacts::of(operation).asynchronous;
+        work.is_some_and(|work| work.unit == Unit::Copy && work.step != Step::Waits)
+    };
+    let (copies, others): (Vec<_>, Vec<_>) = between
+        .into_iter()
+        .partition(|operation| is_copy(*operation));
+    let is_free = |other: &OperationRef<'c, 'a>| {
+        let uses_copy = |value: Value<'c, 'a>| {
+            let made = value.defining_op();
+            made.is_some_and(|made| copies.contains(&made))
+        };
+        !disturbs(*other) && !other.operand_values().any(uses_copy)
+    };
+    if !others.iter().all(is_free) {
+        return;
+    }
+    let mut last = product;
+    for copy in copies {
+        rewriter.move_after(copy, last);
+        last = copy;
     }
 }
 

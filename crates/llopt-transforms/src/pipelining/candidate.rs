@@ -125,7 +125,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             }
         }
         Ok(Self {
-            running: running(of, &chosen, &products),
+            running: running(of, &chosen, &products, warps, plans),
             of,
             loads: chosen,
             feeders,

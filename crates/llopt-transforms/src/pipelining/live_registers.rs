@@ -68,9 +68,18 @@ pub(super) fn users<'c: 'a, 'a>(value: Value<'c, 'a>, plans: &Plans) -> Vec<Oper
     found
 }
 
-/// The most registers of a thread that are live after one operation of a loop: an operation may write where its operands
-/// were.
+/// The most registers of a thread that are live after one operation of a loop.
 pub(super) fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 {
+    live_after(of, &[], plans).into_iter().max().unwrap_or(0)
+}
+
+/// The registers of a thread that are live after each operation of a loop, without what loads bring `ahead` to shared
+/// memory: an operation may write where its operands were.
+pub(super) fn live_after<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    ahead: &[OperationRef<'c, 'a>],
+    plans: &Plans,
+) -> Vec<u32> {
     let operations = of.operations();
     let end = operations.len();
     let mut live = vec![across(of, plans); end + 1];
@@ -78,7 +87,9 @@ pub(super) fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 
         let within = operations.iter().position(|own| user.is_within(*own));
         within.unwrap_or(end)
     };
-    let own = operations.iter().enumerate().flat_map(|(at, operation)| {
+    let own = operations.iter().enumerate();
+    let own = own.filter(|(_, operation)| !ahead.contains(operation));
+    let own = own.flat_map(|(at, operation)| {
         operation
             .result_values()
             .map(move |result| (at, result))
@@ -96,7 +107,7 @@ pub(super) fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 
                 .for_each(|sum| *sum += size);
         }
     }
-    live.into_iter().max().unwrap_or(0)
+    live
 }
 
 /// Registers of values from outside a loop that are needed in it or after it.

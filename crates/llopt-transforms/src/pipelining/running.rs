@@ -6,11 +6,16 @@ use llopt_dialects::ttg::{LocalAllocOp, LocalLoadOp};
 use llopt_dialects::ttng::{WarpGroupDotOp, WarpGroupDotWaitOp};
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
+use llopt_plan::plans::Plans;
 use melior::ir::{OperationRef, Value, ValueLike};
 
+use super::live_registers::{live_after, words};
 use super::loads::Load;
 use crate::loops::needs::{ancestor, maker};
 use crate::loops::view::For;
+
+/// Registers of a thread for addresses, counters, and rows or columns.
+const BESIDE: u32 = 32;
 
 /// A product that runs on into the next iteration.
 #[derive(Clone, Copy)]
@@ -34,11 +39,14 @@ pub(super) struct Running<'c, 'a> {
 /// - The only product of a loop, with a first factor that is computed in registers, overlaps with the part of the
 ///   next iteration before that computation: the wait for copies, and the reads of their data.
 /// - Otherwise, if the result is needed in the next iteration only after another product is waited for (the
-///   accumulator of attention, which is scaled when the scores are known), it overlaps with that product.
+///   accumulator of attention, which is scaled when the scores are known), it overlaps with that product. A first factor in
+///   registers occupies these until then; of several such products it is the last one up to which there are registers for it.
 pub(super) fn running<'c: 'a, 'a>(
     of: For<'c, 'a>,
     loads: &[Load<'c, 'a>],
     products: &[OperationRef<'c, 'a>],
+    warps: u32,
+    plans: &Plans,
 ) -> Vec<Running<'c, 'a>> {
     let (carried, yielded) = (of.carried(), of.yielded());
     let stays = |value: Value<'c, 'a>| {
@@ -109,10 +117,12 @@ pub(super) fn running<'c: 'a, 'a>(
             .users()
             .filter_map(|user| ancestor(of, user))
             .reduce(|one, other| if other.is_before(one) { other } else { one })?;
-        let others = all.iter().rev().skip(1);
-        let beside = others
-            .copied()
-            .find(|other| other.operation().is_before(wanted))?;
+        let room = Room::of(of, loads, warps, plans);
+        let factor = words(last.a(), plans);
+        let is_complete = run_together(of, &all);
+        let others = all.iter().rev().skip(1).copied();
+        let mut others = others.filter(|other| other.operation().is_before(wanted));
+        let beside = others.find(|other| is_complete || room.is_until(*other, factor))?;
         let is_read = beside
             .operation()
             .operand_values()
@@ -126,6 +136,42 @@ pub(super) fn running<'c: 'a, 'a>(
         })
     };
     beside().into_iter().collect()
+}
+
+/// Whether the first two products of an iteration run at the same time. The first wait for one of them completes those of
+/// the iteration before as well.
+fn run_together<'c: 'a, 'a>(of: For<'c, 'a>, products: &[WarpGroupDotOp<'c, 'a>]) -> bool {
+    products.first_chunk::<2>().is_some_and(|[first, second]| {
+        let mut readers = first.d().users().filter_map(|user| ancestor(of, user));
+        readers.all(|reader| second.operation().is_before(reader))
+    })
+}
+
+/// The registers of a loop that what runs on does not occupy.
+struct Room<'c, 'a> {
+    operations: Vec<OperationRef<'c, 'a>>,
+    /// The registers that are live after each.
+    live: Vec<u32>,
+    limit: u32,
+}
+
+impl<'c: 'a, 'a> Room<'c, 'a> {
+    fn of(of: For<'c, 'a>, loads: &[Load<'c, 'a>], warps: u32, plans: &Plans) -> Self {
+        let target = plans.target();
+        let ahead: Vec<OperationRef> = loads.iter().map(Load::operation).collect();
+        Self {
+            operations: of.operations(),
+            live: live_after(of, &ahead, plans),
+            limit: target.plain_registers_of_each(warps * target.warp_size()),
+        }
+    }
+
+    /// Whether so many more registers fit from the beginning of the body up to a product.
+    fn is_until(&self, product: WarpGroupDotOp<'c, 'a>, more: u32) -> bool {
+        let all = self.operations.iter().zip(&self.live);
+        let mut before = all.take_while(|(own, _)| !product.operation().is_before(**own));
+        before.all(|(_, live)| live + more + BESIDE <= self.limit)
+    }
 }
 
 /// Whether a load is a copy to shared memory whose data are read to registers.

@@ -30,6 +30,9 @@
 //! resident. That changes nothing as long as each scheduler has two warps, of which one issues while the other waits; a loop of
 //! which that is no longer so stays as it was.
 //!
+//! A loop of which a single wide iteration is left has no pipeline: all that it loads comes through registers, and is live
+//! from the loads, which are together, to its uses.
+//!
 //! As many bytes as before are outstanding in half as many stages. A loop has more of them, up to the number that the
 //! program asks for, as long as schedulers have their warps.
 //!
@@ -339,7 +342,13 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         }
     }
 
-    /// Whether the matrix units read a value from shared memory: it was loaded, and at most its dimensions were permuted.
+    /// Whether there are several iterations, of which one loads what the next ones take.
+    fn is_pipelined(&self) -> bool {
+        times(self.of.operation()) > f64::from(self.factor)
+    }
+
+    /// Whether the matrix units read a value from shared memory: it was loaded ahead, and at most its dimensions were
+    /// permuted.
     fn is_in_memory(&self, value: Value<'c, 'a>) -> bool {
         let Some(made) = value.defining_op() else {
             return false;
@@ -350,7 +359,10 @@ impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
         }
         let is_loaded = LoadOp::of(made).is_some() || Relation::of(made) == Relation::LoadsBlock;
         // What is loaded before the loop stays where units read it.
-        is_loaded && (!self.of.is_outside(value) || self.target.has(Feature::WarpGroupMma))
+        match self.of.is_outside(value) {
+            true => is_loaded && self.target.has(Feature::WarpGroupMma),
+            false => is_loaded && self.is_pipelined(),
+        }
     }
 
     /// Bytes of what products take from shared memory: for each iteration, and from before the loop.
