@@ -25,7 +25,8 @@
 //! | copies that hardware counts | [`copy_count`], [`lane_order`] |
 //!
 //! [`plans`] keeps the plans of a compilation. [`scratch`] says for any op how much shared memory it takes and who
-//! reads it, [`warp_parts`] which bytes of it each warp touches, and [`legality`] which layouts have no plan.
+//! reads it, [`warp_parts`] which bytes of it each warp touches, [`legality`] which layouts have no plan, and
+//! [`search_limit`] where a search ended at its limit.
 //!
 //! This crate knows no LLVM and emits nothing. It never runs a pass: the result of an analysis that a plan relies on
 //! is an argument.
@@ -57,6 +58,7 @@ pub mod ring;
 pub mod scan;
 pub mod schedule;
 pub mod scratch;
+pub mod search_limit;
 pub mod sectors;
 pub mod shared_access;
 pub mod tensor;

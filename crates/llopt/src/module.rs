@@ -29,7 +29,7 @@ use crate::shared_loops::{self, SharedLoop};
 use crate::tensor_copies::{self, CopiedLoop, TensorCopies};
 use crate::{
     Artifact, ArtifactKind, Compilation, Diagnostic, Error, Metadata, Options, Source, Timings,
-    wide_loops,
+    search_limits, wide_loops,
 };
 
 /// Parses and verifies a source.
@@ -90,6 +90,7 @@ pub(crate) fn assign_layouts(
     };
     let account = assigned.map_err(unrelated)?;
     if let Some(account) = account {
+        search_limits::add(account.search_limits(operation), operation);
         ChosenLayouts::from(account).write(operation);
     }
     Ok(())
@@ -118,6 +119,10 @@ pub(crate) fn pipeline_loops(
     let operation = module.as_operation();
     let accounts = pipelining::pipeline(operation, options.num_stages, &plans);
     if options.keep_decisions {
+        let limits = accounts
+            .iter()
+            .flat_map(pipelining::LoopAccount::search_limits);
+        search_limits::add(limits.collect(), operation);
         let schedules: Vec<LoopSchedule> = accounts.into_iter().map(LoopSchedule::from).collect();
         loop_schedules::write(&schedules, operation);
     }
@@ -432,7 +437,14 @@ pub(crate) fn split_tiles(
     }
     let (target, warps) = (options.target, u64::from(num_warps(module, options)));
     let threads = warps.max(1) * u64::from(target.warp_size());
-    whole_tiles::rewrite(module.as_operation(), threads, target);
+    let operation = module.as_operation();
+    match options.keep_decisions {
+        true => {
+            let limits = whole_tiles::rewrite_with_limits(operation, threads, target);
+            search_limits::add(limits, operation);
+        }
+        false => whole_tiles::rewrite(operation, threads, target),
+    }
     Ok(())
 }
 

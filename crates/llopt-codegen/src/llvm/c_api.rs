@@ -13,6 +13,7 @@ use inkwell::llvm_sys::core::{
     LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildCall2,
     LLVMBuildFenceSyncScope, LLVMConstIntGetSExtValue, LLVMCreateMemoryBufferWithContentsOfFile,
     LLVMDisposeMessage, LLVMFunctionType, LLVMGetBasicBlockParent, LLVMGetCalledValue,
+    LLVMGetDebugLocColumn, LLVMGetDebugLocFilename, LLVMGetDebugLocLine,
     LLVMGetGEPSourceElementType, LLVMGetGlobalParent, LLVMGetInlineAsm, LLVMGetInlineAsmAsmString,
     LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType,
     LLVMGetInlineAsmHasSideEffects, LLVMGetInstructionOpcode, LLVMGetInstructionParent,
@@ -487,6 +488,26 @@ fn zero_offset(text: &str) -> Option<(usize, std::ops::Range<usize>)> {
     let number = rest[..digits].parse().ok()?;
     let zero = open + digits + " + ".len();
     (text.get(open + digits..zero + 3)? == " + 0 ]").then_some((number, zero..zero + 1))
+}
+
+/// `file:line:col` of an instruction, if it has a location.
+pub(crate) fn location(instruction: InstructionValue<'_>) -> Option<String> {
+    let value = instruction.as_value_ref();
+    // SAFETY: the value is an instruction.
+    let (line, column) = unsafe { (LLVMGetDebugLocLine(value), LLVMGetDebugLocColumn(value)) };
+    if line == 0 {
+        return None;
+    }
+    let mut length = 0;
+    // SAFETY: as above, and `length` outlives the call.
+    let file = unsafe { LLVMGetDebugLocFilename(value, &raw mut length) };
+    let bytes = match file.is_null() {
+        true => &[],
+        // SAFETY: LLVM answers so many bytes, which its context owns as long as the instruction lives.
+        false => unsafe { std::slice::from_raw_parts(file.cast::<u8>(), length as usize) },
+    };
+    let file = String::from_utf8_lossy(bytes);
+    Some(format!("{file}:{line}:{column}"))
 }
 
 #[cfg(test)]

@@ -1,0 +1,341 @@
+//! Values from outside of a loop that are computed where they are used, because the loop has no registers for them.
+//!
+//! A thread accesses shared memory at addresses that differ in some bits, and global memory at rows that differ by constants.
+//! None of these changes in a loop, so LLVM computes all of them in front of it, and each takes a register throughout. Where
+//! the loop needs more registers than there are, LLVM keeps some of them in memory, and every use waits for a load. But they
+//! are one or two instructions away from a value that they share, which takes one register:
+//!
+//! ```text
+//!   a = base ^ 16, b = base ^ 32, …            loop:
+//!   loop:                                        base' = base
+//!     store to a, store to b, …          →       a = base' ^ 16, store to a
+//!                                                b = base' ^ 32, store to b
+//! ```
+//!
+//! # Which
+//!
+//! A value *follows* from another one if it is computed from that and constants. The values that a loop takes from outside and
+//! that follow, in a few steps, from the same *base* are a family. To compute its members in the loop frees their registers, and
+//! takes one for the base, if the loop does not need it anyway, and instructions in each block that uses a member. Families
+//! that free the most registers for an instruction come first, until what is left fits.
+//!
+//! How many registers a loop needs is the largest number of words that are live at a place of it, by the usual analysis of live
+//! values over the blocks of the function ([`Liveness`]). What is the same in all lanes is in scalar registers and does not
+//! count: what is computed from arguments, constants and such instructions alone.
+//!
+//! # What keeps them there
+//!
+//! LLVM would find that the members are computed in front of the loop, too, and take these. So each block has a base of its
+//! own, a copy that LLVM cannot see through (`BackEnd::opaque_copy`).
+//!
+//! # Alternative rejected
+//!
+//! *Wherever it frees registers*, whether they suffice or not: an instruction for each access costs more than it brings where a
+//! wave more is not resident.
+
+use std::collections::{HashMap, HashSet};
+
+use inkwell::basic_block::BasicBlock;
+use inkwell::builder::Builder;
+use inkwell::module::Module;
+use inkwell::values::{
+    BasicValue, BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue, IntValue,
+    PointerValue,
+};
+use llopt_plan::late_operands::is_scarce;
+use llopt_target::Target;
+
+use crate::llvm::late_values::words;
+use crate::llvm::liveness::{Flow, Liveness};
+use crate::targets::back_end::BackEnd;
+
+/// The most instructions between a base and what follows from it.
+const STEPS: usize = 4;
+
+/// A value that a loop takes from outside, and how it follows from its base.
+struct Member<'ctx> {
+    value: InstructionValue<'ctx>,
+    /// The instructions from the first one, which takes the base, to the value itself.
+    steps: Vec<InstructionValue<'ctx>>,
+}
+
+/// Members that follow from one base.
+struct Family<'ctx> {
+    base: InstructionValue<'ctx>,
+    members: Vec<Member<'ctx>>,
+    /// The registers that are free if they are computed in the loop.
+    freed: u32,
+    /// The instructions that this takes.
+    taken: u32,
+}
+
+/// Computes values in the innermost loops of kernels that have too few registers for them.
+pub(crate) fn recompute(module: &Module<'_>, target: Target, back_end: &dyn BackEnd) {
+    let builder = module.get_context().create_builder();
+    for function in module.get_functions() {
+        let Some(threads) = back_end.threads(function) else {
+            continue;
+        };
+        let blocks = function.get_basic_blocks();
+        let count: usize = blocks
+            .iter()
+            .map(|block| block.get_instructions().count())
+            .sum();
+        // Fewer instructions do not fill the registers.
+        if !is_scarce(u32::try_from(count).unwrap_or(u32::MAX), target, threads) {
+            continue;
+        }
+        let flow = Flow::of(blocks);
+        let loops = flow.innermost_loops();
+        if loops.is_empty() {
+            continue;
+        }
+        let divergent = divergent(function, back_end);
+        let liveness = Liveness::of(&flow, |value| match divergent.contains(&value) {
+            true => words(value.get_type()),
+            false => 0,
+        });
+        for blocks in loops {
+            let needed = blocks
+                .iter()
+                .map(|&block| liveness.most_words(&flow, block));
+            let needed = needed.max().unwrap_or(0);
+            if !is_scarce(needed, target, threads) {
+                continue;
+            }
+            if std::env::var("LLOPT_DBG").is_ok() {
+                eprintln!("needed {needed} of {}", target.registers_of_each(threads));
+            }
+            let mut families = families(&flow, &blocks, &divergent);
+            families.retain(|family| family.freed > 0);
+            families
+                .sort_by(|one, other| (other.freed * one.taken).cmp(&(one.freed * other.taken)));
+            let mut left = needed;
+            for family in families {
+                if !is_scarce(left, target, threads) {
+                    break;
+                }
+                left = left.saturating_sub(family.freed);
+                for &block in &blocks {
+                    compute_in(flow.blocks[block], &family, &builder, back_end);
+                }
+            }
+        }
+    }
+}
+
+/// The families of a loop of these blocks.
+fn families<'ctx>(
+    flow: &Flow<'ctx>,
+    blocks: &[usize],
+    divergent: &HashSet<InstructionValue<'ctx>>,
+) -> Vec<Family<'ctx>> {
+    let is_inside = |value: InstructionValue<'ctx>| {
+        let block = value.get_parent().and_then(|block| flow.number(block));
+        block.is_some_and(|block| blocks.contains(&block))
+    };
+    // What the loop takes from outside, with the number of blocks that use it; none where a phi takes it.
+    let mut taken: Vec<InstructionValue<'ctx>> = Vec::new();
+    let mut uses: HashMap<InstructionValue<'ctx>, Option<u32>> = HashMap::new();
+    for &block in blocks {
+        let mut here = HashSet::new();
+        for instruction in flow.blocks[block].get_instructions() {
+            let is_phi = instruction.get_opcode() == InstructionOpcode::Phi;
+            for operand in operands(instruction) {
+                if !divergent.contains(&operand) || is_inside(operand) {
+                    continue;
+                }
+                let known = uses.entry(operand).or_insert_with(|| {
+                    taken.push(operand);
+                    Some(0)
+                });
+                if is_phi {
+                    *known = None;
+                } else if here.insert(operand) {
+                    *known = known.map(|blocks| blocks + 1);
+                }
+            }
+        }
+    }
+    let mut families: Vec<Family<'ctx>> = Vec::new();
+    for &value in &taken {
+        let Some(in_blocks) = uses[&value] else {
+            continue;
+        };
+        let mut steps = Vec::new();
+        let mut base = value;
+        while let Some(from) = follows_from(base, divergent).filter(|_| steps.len() < STEPS) {
+            steps.push(base);
+            base = from;
+        }
+        if steps.is_empty() || !is_word(base) {
+            continue;
+        }
+        steps.reverse();
+        let count = in_blocks * steps.len() as u32;
+        let member = Member { value, steps };
+        let known = families.iter_mut().find(|family| family.base == base);
+        let freed = words(value.get_type());
+        match known {
+            Some(family) => {
+                family.members.push(member);
+                family.freed += freed;
+                family.taken += count;
+            }
+            None => families.push(Family {
+                base,
+                members: vec![member],
+                freed,
+                taken: count + in_blocks,
+            }),
+        }
+    }
+    for family in &mut families {
+        if !uses.contains_key(&family.base) {
+            family.freed = family.freed.saturating_sub(words(family.base.get_type()));
+        }
+    }
+    families
+}
+
+/// The only value that differs from lane to lane of which an instruction computes an integer or an address, if all others are
+/// constants and it takes an instruction or none.
+fn follows_from<'ctx>(
+    value: InstructionValue<'ctx>,
+    divergent: &HashSet<InstructionValue<'ctx>>,
+) -> Option<InstructionValue<'ctx>> {
+    use InstructionOpcode as Op;
+    match value.get_opcode() {
+        Op::Add | Op::Sub | Op::Or | Op::Xor | Op::Shl | Op::ZExt | Op::SExt => {}
+        Op::GetElementPtr => {}
+        _ => return None,
+    }
+    let mut from = None;
+    for index in 0..value.get_num_operands() {
+        let operand = value.get_operand(index)?.value()?;
+        match operand.as_instruction_value() {
+            Some(made) if from.is_none() => from = Some(made),
+            Some(_) => return None,
+            None if is_constant(operand) => {}
+            None => return None,
+        }
+    }
+    from.filter(|from| divergent.contains(from) && words(from.get_type()) == 1)
+}
+
+/// Whether a value is an integer that fills one register, of which there can be a copy.
+fn is_word(value: InstructionValue<'_>) -> bool {
+    let r#type = value.get_type();
+    r#type.is_int_type() && r#type.into_int_type().get_bit_width() == u32::BITS
+}
+
+/// Whether a value is a number or the address of a variable.
+fn is_constant(value: BasicValueEnum<'_>) -> bool {
+    match value {
+        BasicValueEnum::IntValue(number) => number.is_const(),
+        BasicValueEnum::PointerValue(pointer) => pointer.is_const(),
+        _ => false,
+    }
+}
+
+/// Computes the members of a family that a block uses in front of their first uses there.
+fn compute_in<'ctx>(
+    block: BasicBlock<'ctx>,
+    family: &Family<'ctx>,
+    builder: &Builder<'ctx>,
+    back_end: &dyn BackEnd,
+) {
+    let mut made: HashMap<InstructionValue<'ctx>, InstructionValue<'ctx>> = HashMap::new();
+    for instruction in block.get_instructions() {
+        if instruction.get_opcode() == InstructionOpcode::Phi {
+            continue;
+        }
+        for index in 0..instruction.get_num_operands() {
+            let operand = instruction.get_operand(index).and_then(|it| it.value());
+            let Some(operand) = operand.and_then(|operand| operand.as_instruction_value()) else {
+                continue;
+            };
+            let Some(member) = family.members.iter().find(|one| one.value == operand) else {
+                continue;
+            };
+            builder.position_before(&instruction);
+            let mut before = match made.get(&family.base) {
+                Some(copy) => *copy,
+                None => {
+                    let Some(copy) = back_end.opaque_copy(builder, family.base) else {
+                        return;
+                    };
+                    made.insert(family.base, copy);
+                    copy
+                }
+            };
+            let mut from = family.base;
+            for &step in &member.steps {
+                before = *made.entry(step).or_insert_with(|| {
+                    let again = step.explicit_clone();
+                    builder.insert_instruction(&again, None);
+                    replace(again, from, before);
+                    again
+                });
+                from = step;
+            }
+            replace(instruction, operand, before);
+        }
+    }
+}
+
+/// Replaces an operand of an instruction by another one.
+fn replace<'ctx>(
+    of: InstructionValue<'ctx>,
+    from: InstructionValue<'ctx>,
+    to: InstructionValue<'ctx>,
+) {
+    let Some(to) = result(to) else { return };
+    for index in 0..of.get_num_operands() {
+        let operand = of.get_operand(index).and_then(|operand| operand.value());
+        if operand.and_then(|operand| operand.as_instruction_value()) == Some(from) {
+            of.set_operand(index, to);
+        }
+    }
+}
+
+/// The result of an instruction, if it is a number or an address.
+fn result<'ctx>(instruction: InstructionValue<'ctx>) -> Option<BasicValueEnum<'ctx>> {
+    let int = IntValue::try_from(instruction).map(BasicValueEnum::from);
+    let pointer = PointerValue::try_from(instruction).map(BasicValueEnum::from);
+    int.or(pointer).ok()
+}
+
+/// The instructions whose results may differ from lane to lane.
+fn divergent<'ctx>(
+    function: FunctionValue<'ctx>,
+    back_end: &dyn BackEnd,
+) -> HashSet<InstructionValue<'ctx>> {
+    let mut found = HashSet::new();
+    let mut is_changed = true;
+    while is_changed {
+        is_changed = false;
+        for block in function.get_basic_block_iter() {
+            for instruction in block.get_instructions() {
+                if found.contains(&instruction) {
+                    continue;
+                }
+                let differs = back_end.differs(instruction).unwrap_or_else(|| {
+                    operands(instruction).any(|operand| found.contains(&operand))
+                });
+                if differs {
+                    found.insert(instruction);
+                    is_changed = true;
+                }
+            }
+        }
+    }
+    found
+}
+
+fn operands<'ctx>(
+    instruction: InstructionValue<'ctx>,
+) -> impl Iterator<Item = InstructionValue<'ctx>> {
+    let operands = instruction.get_operands().flatten();
+    operands.filter_map(|operand| operand.value()?.as_instruction_value())
+}
