@@ -33,7 +33,8 @@ use llopt_target::{Feature, Target};
 use crate::error::CodegenError;
 use crate::llvm::instructions::{any, called, change_all, users};
 use crate::llvm::{
-    addresses, exchanges, first_wait, fragment_phis, late_values, parts_where_taken, recomputed,
+    addresses, emit, exchanges, first_wait, fragment_phis, late_values, parts_where_taken,
+    recomputed,
 };
 use crate::targets::back_end::{VendorPasses, back_end};
 
@@ -82,9 +83,11 @@ pub fn optimize(
     }
     let mut limits = Vec::new();
     if target.llvm_allocates_registers() {
-        recomputed::recompute(module, target, &*back_end);
         limits = late_values::order(module, target, &*back_end);
         first_wait::compute_before(module, &*back_end);
+        recomputed::recompute(module, target, &*back_end, || {
+            emit::spills(module, target, machine)
+        });
     }
     Ok(limits)
 }

@@ -16,12 +16,16 @@
 //!
 //! A value *follows* from another one if it is computed from that and constants. The values that a loop takes from outside and
 //! that follow, in a few steps, from the same *base* are a family. To compute its members in the loop frees their registers, and
-//! takes one for the base, if the loop does not need it anyway, and instructions in each block that uses a member. Families
-//! that free the most registers for an instruction come first, until what is left fits.
+//! takes one for the base, if the loop does not need it anyway, and instructions in each block that uses a member. So all
+//! families that free registers are computed in a loop that LLVM keeps values of in memory.
 //!
-//! How many registers a loop needs is the largest number of words that are live at a place of it, by the usual analysis of live
-//! values over the blocks of the function ([`Liveness`]). What is the same in all lanes is in scalar registers and does not
-//! count: what is computed from arguments, constants and such instructions alone.
+//! # Where
+//!
+//! Only LLVM knows which order of instructions it chooses and how many registers that takes: of loops in which by the order that
+//! they have 265 to 580 words are live at a place, some need 134 registers, and others have no room for 60 values in 256. So
+//! where a loop may have too few, by the most words that are live at a place of it ([`Liveness`]), code is generated once to see
+//! whether values are in memory. What is the same in all lanes is in scalar registers and does not count: what is computed from
+//! arguments, constants and such instructions alone.
 //!
 //! # What keeps them there
 //!
@@ -30,8 +34,8 @@
 //!
 //! # Alternative rejected
 //!
-//! *Wherever it frees registers*, whether they suffice or not: an instruction for each access costs more than it brings where a
-//! wave more is not resident.
+//! *Wherever a loop may have too few registers*, without a look at the code: an instruction for each access of loops that have
+//! enough, up to a sixth of all of theirs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -65,63 +69,73 @@ struct Family<'ctx> {
     members: Vec<Member<'ctx>>,
     /// The registers that are free if they are computed in the loop.
     freed: u32,
-    /// The instructions that this takes.
-    taken: u32,
 }
 
-/// Computes values in the innermost loops of kernels that have too few registers for them.
-pub(crate) fn recompute(module: &Module<'_>, target: Target, back_end: &dyn BackEnd) {
-    let builder = module.get_context().create_builder();
+/// Computes values in the innermost loops of kernels that have too few registers for them, if the code of the module keeps
+/// values in memory.
+pub(crate) fn recompute(
+    module: &Module<'_>,
+    target: Target,
+    back_end: &dyn BackEnd,
+    spills: impl FnOnce() -> bool,
+) {
+    let mut found = Vec::new();
     for function in module.get_functions() {
-        let Some(threads) = back_end.threads(function) else {
-            continue;
-        };
-        let blocks = function.get_basic_blocks();
-        let count: usize = blocks
-            .iter()
-            .map(|block| block.get_instructions().count())
-            .sum();
-        // Fewer instructions do not fill the registers.
-        if !is_scarce(u32::try_from(count).unwrap_or(u32::MAX), target, threads) {
-            continue;
-        }
-        let flow = Flow::of(blocks);
-        let loops = flow.innermost_loops();
-        if loops.is_empty() {
-            continue;
-        }
-        let divergent = divergent(function, back_end);
-        let liveness = Liveness::of(&flow, |value| match divergent.contains(&value) {
-            true => words(value.get_type()),
-            false => 0,
-        });
-        for blocks in loops {
-            let needed = blocks
-                .iter()
-                .map(|&block| liveness.most_words(&flow, block));
-            let needed = needed.max().unwrap_or(0);
-            if !is_scarce(needed, target, threads) {
-                continue;
-            }
-            if std::env::var("LLOPT_DBG").is_ok() {
-                eprintln!("needed {needed} of {}", target.registers_of_each(threads));
-            }
-            let mut families = families(&flow, &blocks, &divergent);
-            families.retain(|family| family.freed > 0);
-            families
-                .sort_by(|one, other| (other.freed * one.taken).cmp(&(one.freed * other.taken)));
-            let mut left = needed;
-            for family in families {
-                if !is_scarce(left, target, threads) {
-                    break;
-                }
-                left = left.saturating_sub(family.freed);
-                for &block in &blocks {
-                    compute_in(flow.blocks[block], &family, &builder, back_end);
-                }
-            }
+        if let Some(threads) = back_end.threads(function) {
+            found.extend(of_function(function, threads, target, back_end));
         }
     }
+    if found.is_empty() || !spills() {
+        return;
+    }
+    let builder = module.get_context().create_builder();
+    for (blocks, family) in found {
+        for block in blocks {
+            compute_in(block, &family, &builder, back_end);
+        }
+    }
+}
+
+/// The families of the innermost loops of a kernel of so many threads that may have too few registers, with the blocks of the
+/// loop.
+fn of_function<'ctx>(
+    function: FunctionValue<'ctx>,
+    threads: u32,
+    target: Target,
+    back_end: &dyn BackEnd,
+) -> Vec<(Vec<BasicBlock<'ctx>>, Family<'ctx>)> {
+    let mut found = Vec::new();
+    let blocks = function.get_basic_blocks();
+    let lengths = blocks.iter().map(|block| block.get_instructions().count());
+    let count: usize = lengths.sum();
+    // Fewer instructions do not fill the registers.
+    if !is_scarce(u32::try_from(count).unwrap_or(u32::MAX), target, threads) {
+        return found;
+    }
+    let flow = Flow::of(blocks);
+    let loops = flow.innermost_loops();
+    if loops.is_empty() {
+        return found;
+    }
+    let divergent = divergent(function, back_end);
+    let liveness = Liveness::of(&flow, |value| match divergent.contains(&value) {
+        true => words(value.get_type()),
+        false => 0,
+    });
+    for numbers in loops {
+        let needed = numbers
+            .iter()
+            .map(|&block| liveness.most_words(&flow, block));
+        if !is_scarce(needed.max().unwrap_or(0), target, threads) {
+            continue;
+        }
+        let blocks: Vec<BasicBlock<'ctx>> =
+            numbers.iter().map(|&block| flow.blocks[block]).collect();
+        let families = families(&flow, &numbers, &divergent);
+        let freeing = families.into_iter().filter(|family| family.freed > 0);
+        found.extend(freeing.map(|family| (blocks.clone(), family)));
+    }
+    found
 }
 
 /// The families of a loop of these blocks.
@@ -134,34 +148,28 @@ fn families<'ctx>(
         let block = value.get_parent().and_then(|block| flow.number(block));
         block.is_some_and(|block| blocks.contains(&block))
     };
-    // What the loop takes from outside, with the number of blocks that use it; none where a phi takes it.
+    // What the loop takes from outside, and whether a phi takes it.
     let mut taken: Vec<InstructionValue<'ctx>> = Vec::new();
-    let mut uses: HashMap<InstructionValue<'ctx>, Option<u32>> = HashMap::new();
+    let mut uses: HashMap<InstructionValue<'ctx>, bool> = HashMap::new();
     for &block in blocks {
-        let mut here = HashSet::new();
         for instruction in flow.blocks[block].get_instructions() {
             let is_phi = instruction.get_opcode() == InstructionOpcode::Phi;
             for operand in operands(instruction) {
-                if !divergent.contains(&operand) || is_inside(operand) {
-                    continue;
-                }
-                let known = uses.entry(operand).or_insert_with(|| {
-                    taken.push(operand);
-                    Some(0)
-                });
-                if is_phi {
-                    *known = None;
-                } else if here.insert(operand) {
-                    *known = known.map(|blocks| blocks + 1);
+                if divergent.contains(&operand) && !is_inside(operand) {
+                    let by_phi = uses.entry(operand).or_insert_with(|| {
+                        taken.push(operand);
+                        false
+                    });
+                    *by_phi |= is_phi;
                 }
             }
         }
     }
     let mut families: Vec<Family<'ctx>> = Vec::new();
     for &value in &taken {
-        let Some(in_blocks) = uses[&value] else {
+        if uses[&value] {
             continue;
-        };
+        }
         let mut steps = Vec::new();
         let mut base = value;
         while let Some(from) = follows_from(base, divergent).filter(|_| steps.len() < STEPS) {
@@ -172,7 +180,6 @@ fn families<'ctx>(
             continue;
         }
         steps.reverse();
-        let count = in_blocks * steps.len() as u32;
         let member = Member { value, steps };
         let known = families.iter_mut().find(|family| family.base == base);
         let freed = words(value.get_type());
@@ -180,13 +187,11 @@ fn families<'ctx>(
             Some(family) => {
                 family.members.push(member);
                 family.freed += freed;
-                family.taken += count;
             }
             None => families.push(Family {
                 base,
                 members: vec![member],
                 freed,
-                taken: count + in_blocks,
             }),
         }
     }

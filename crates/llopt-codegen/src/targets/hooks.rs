@@ -66,6 +66,15 @@ pub struct Access<'ctx> {
     pub caching: Caching,
 }
 
+/// An access that loads, and the words that are taken where its mask is false.
+#[derive(Clone, Debug)]
+pub struct MaskedLoad<'ctx> {
+    /// The access.
+    pub access: Access<'ctx>,
+    /// The words; zeros when absent.
+    pub other: Option<Vec<V<'ctx>>>,
+}
+
 /// One access of a thread through a buffer descriptor: `base` is uniform, `offset` counts bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferAccess<'ctx> {
@@ -499,6 +508,18 @@ pub trait Hooks {
         access: &Access<'ctx>,
         other: Option<&[V<'ctx>]>,
     ) -> Vec<V<'ctx>>;
+
+    /// Whether two loads, one after the other, are emitted together because they depend on one condition.
+    fn share_condition(&self, _one: &Access<'_>, _next: &Access<'_>) -> bool {
+        false
+    }
+
+    /// Loads the words of several accesses of which each shares its condition with the next one.
+    fn load_all<'ctx>(&self, e: &Emitter<'ctx>, loads: &[MaskedLoad<'ctx>]) -> Vec<Vec<V<'ctx>>> {
+        let all = loads.iter();
+        all.map(|load| self.load(e, &load.access, load.other.as_deref()))
+            .collect()
+    }
 
     /// Stores words.
     fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]);

@@ -97,7 +97,10 @@ fn power_of_two(bits: Value<'_, '_>) -> Option<Digits> {
             if !smallest.is_power_of_two() || smallest >> (MANTISSA - 1) != 0 {
                 return None;
             }
-            (larger.lhs(), LEAST + smallest.trailing_zeros().cast_signed())
+            (
+                larger.lhs(),
+                LEAST + smallest.trailing_zeros().cast_signed(),
+            )
         }
         None => (bits, -126),
     };
@@ -106,10 +109,7 @@ fn power_of_two(bits: Value<'_, '_>) -> Option<Digits> {
     let byte = arith::ExtUIOp::defining(shift.lhs())?;
     let is_byte = RankedTensor::of(byte.r#in().r#type())
         .is_some_and(|tensor| types::element(tensor.element()) == Some(Element::Int(8)));
-    (by == u64::from(MANTISSA - 1) && is_byte).then_some(Digits {
-        count: 1,
-        least,
-    })
+    (by == u64::from(MANTISSA - 1) && is_byte).then_some(Digits { count: 1, least })
 }
 
 /// Whether products of the operands' elements are always exact.

@@ -146,6 +146,14 @@ impl BackEnd for Amdgpu {
         copy.as_instruction_value()
     }
 
+    fn spills(&self, assembly: &str) -> bool {
+        let counts = assembly.lines().filter_map(|line| {
+            let (_, count) = line.split_once(".vgpr_spill_count:")?;
+            count.trim().parse::<u32>().ok()
+        });
+        counts.into_iter().any(|count| count > 0)
+    }
+
     fn stop_scheduling<'ctx>(&self, module: &Module<'ctx>, builder: &Builder<'ctx>) {
         let Some(stops) = Intrinsic::find("llvm.amdgcn.sched.barrier") else {
             return;
