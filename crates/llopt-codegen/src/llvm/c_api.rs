@@ -49,7 +49,9 @@ static INITIALIZE: Once = Once::new();
 /// on: the stores of a kernel may alias all its pointers, so GVN finds nothing that early CSE over memory SSA has not
 /// found, and takes up to half of the optimiser's time; no vectorisation of the terms of one sum, which costs
 /// more moves than it saves additions; no search for memory that a loop could keep in a register, which compares all
-/// its accesses with one another: what loops carry are values from the start; and phis of vectors are not taken apart
+/// its accesses with one another: what loops carry are values from the start; the test for the end of a loop goes to its end
+/// also where the steps of all its pointers have gathered in front of it, as AMD's back end copies what a loop carries, in every
+/// iteration, if it ends elsewhere and has branches of lanes; and phis of vectors are not taken apart
 /// on AMD, since a value is a vector there if an instruction takes it whole ([`crate::llvm::fragment_phis`]).
 pub fn initialize() {
     INITIALIZE.call_once(|| {
@@ -63,6 +65,7 @@ pub fn initialize() {
             c"-enable-gvn-memdep=false",
             c"-slp-vectorize-hor=false",
             c"-disable-licm-promotion",
+            c"-rotation-max-header-size=256",
             c"-amdgpu-codegenprepare-break-large-phis=false",
         ]
         .map(CStr::as_ptr);

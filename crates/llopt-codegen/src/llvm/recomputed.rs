@@ -14,7 +14,7 @@
 //!
 //! # Which
 //!
-//! A value *follows* from another one if it is computed from that and constants. The values that a loop takes from outside and
+//! A value *follows* from another one if it is computed from that and what is the same in all lanes. The values that a loop takes from outside and
 //! that follow, in a few steps, from the same *base* are a family. To compute its members in the loop frees their registers, and
 //! takes one for the base, if the loop does not need it anyway, and instructions in each block that uses a member. So all
 //! families that free registers are computed in a loop that LLVM keeps values of in memory.
@@ -170,16 +170,9 @@ fn families<'ctx>(
         if uses[&value] {
             continue;
         }
-        let mut steps = Vec::new();
-        let mut base = value;
-        while let Some(from) = follows_from(base, divergent).filter(|_| steps.len() < STEPS) {
-            steps.push(base);
-            base = from;
-        }
-        if steps.is_empty() || !is_word(base) {
+        let Some((base, steps)) = way(value, divergent) else {
             continue;
-        }
-        steps.reverse();
+        };
         let member = Member { value, steps };
         let known = families.iter_mut().find(|family| family.base == base);
         let freed = words(value.get_type());
@@ -203,8 +196,28 @@ fn families<'ctx>(
     families
 }
 
+/// The word that a value follows from in the most steps, and these steps, the first one first.
+fn way<'ctx>(
+    value: InstructionValue<'ctx>,
+    divergent: &HashSet<InstructionValue<'ctx>>,
+) -> Option<(InstructionValue<'ctx>, Vec<InstructionValue<'ctx>>)> {
+    let mut steps = Vec::new();
+    let (mut at, mut found) = (value, None);
+    while let Some(from) = follows_from(at, divergent).filter(|_| steps.len() < STEPS) {
+        steps.push(at);
+        at = from;
+        if is_word(at) {
+            found = Some((at, steps.len()));
+        }
+    }
+    let (base, count) = found?;
+    steps.truncate(count);
+    steps.reverse();
+    Some((base, steps))
+}
+
 /// The only value that differs from lane to lane of which an instruction computes an integer or an address, if all others are
-/// constants and it takes an instruction or none.
+/// the same in all lanes and it takes an instruction for each register or none.
 fn follows_from<'ctx>(
     value: InstructionValue<'ctx>,
     divergent: &HashSet<InstructionValue<'ctx>>,
@@ -218,29 +231,20 @@ fn follows_from<'ctx>(
     let mut from = None;
     for index in 0..value.get_num_operands() {
         let operand = value.get_operand(index)?.value()?;
-        match operand.as_instruction_value() {
-            Some(made) if from.is_none() => from = Some(made),
-            Some(_) => return None,
-            None if is_constant(operand) => {}
-            None => return None,
+        if let Some(made) = operand.as_instruction_value()
+            && divergent.contains(&made)
+            && from.replace(made).is_some()
+        {
+            return None;
         }
     }
-    from.filter(|from| divergent.contains(from) && words(from.get_type()) == 1)
+    from
 }
 
 /// Whether a value is an integer that fills one register, of which there can be a copy.
 fn is_word(value: InstructionValue<'_>) -> bool {
     let r#type = value.get_type();
     r#type.is_int_type() && r#type.into_int_type().get_bit_width() == u32::BITS
-}
-
-/// Whether a value is a number or the address of a variable.
-fn is_constant(value: BasicValueEnum<'_>) -> bool {
-    match value {
-        BasicValueEnum::IntValue(number) => number.is_const(),
-        BasicValueEnum::PointerValue(pointer) => pointer.is_const(),
-        _ => false,
-    }
 }
 
 /// Computes the members of a family that a block uses in front of their first uses there.
