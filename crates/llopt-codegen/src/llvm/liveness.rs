@@ -250,3 +250,49 @@ impl<'ctx> Liveness<'ctx> {
         alive
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use inkwell::context::Context;
+    use inkwell::memory_buffer::MemoryBuffer;
+
+    use super::{Flow, Liveness};
+
+    #[test]
+    fn what_is_used_behind_a_loop_is_live_in_it() {
+        let text = "declare i32 @made()
+             declare void @used(i32)
+             define void @f(i1 %more) {
+             entry:
+               %late = call i32 @made()
+               %first = call i32 @made()
+               br label %outer
+             outer:
+               br label %loop
+             loop:
+               %carried = phi i32 [ %first, %outer ], [ %next, %loop ]
+               %own = call i32 @made()
+               call void @used(i32 %own)
+               %next = add i32 %carried, %own
+               br i1 %more, label %loop, label %behind
+             behind:
+               br i1 %more, label %outer, label %end
+             end:
+               call void @used(i32 %late)
+               ret void
+             }";
+        let context = Context::create();
+        let text = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
+        let module = context.create_module_from_ir(text).unwrap();
+        let function = module.get_function("f").unwrap();
+        let flow = Flow::of(function.get_basic_blocks());
+        // Entry, outer, loop, behind, end.
+        assert_eq!(flow.innermost_loops(), [vec![2]]);
+        let liveness = Liveness::of(&flow, |value| u32::from(value.get_type().is_int_type()));
+        let most = |block| liveness.most_words(&flow, block);
+        // Beside what is carried: what the outer loop begins with each time, what comes last, and what the loop makes.
+        assert_eq!(most(2), 4);
+        // No phi is passed on behind the loop.
+        assert_eq!([most(0), most(3), most(4)], [2, 2, 1]);
+    }
+}

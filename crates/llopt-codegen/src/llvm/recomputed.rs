@@ -348,3 +348,69 @@ fn operands<'ctx>(
     let operands = instruction.get_operands().flatten();
     operands.filter_map(|operand| operand.value()?.as_instruction_value())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use inkwell::context::Context;
+    use inkwell::memory_buffer::MemoryBuffer;
+    use llopt_target::Target;
+
+    use crate::targets::back_end::back_end;
+
+    /// A kernel whose loop keeps so many loaded words, and accesses shared memory at two addresses that differ in some bits;
+    /// after values are computed in the loop, if the code spills or not.
+    fn recomputed(words: usize, spills: bool) -> String {
+        let mut text = "declare i32 @llvm.amdgcn.workitem.id.x()
+             define amdgpu_kernel void @f(ptr addrspace(3) %shared, i32 %count) \
+                 \"amdgpu-flat-work-group-size\"=\"256,256\" {
+             entry:
+               %lane = call i32 @llvm.amdgcn.workitem.id.x()
+               %base = shl i32 %lane, 4
+               %x = xor i32 %base, 16
+               %from = getelementptr i8, ptr addrspace(3) %shared, i32 %x
+               %y = xor i32 %base, 32
+               %to = getelementptr i8, ptr addrspace(3) %shared, i32 %y
+               br label %loop
+             loop:
+               %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+               %next = add i32 %i, 1\n"
+            .to_owned();
+        for word in 0..words {
+            writeln!(text, "%v{word} = load volatile i32, ptr addrspace(3) %from").unwrap();
+        }
+        for word in 0..words {
+            writeln!(text, "store volatile i32 %v{word}, ptr addrspace(3) %to").unwrap();
+        }
+        text += "%more = icmp slt i32 %next, %count
+               br i1 %more, label %loop, label %end
+             end:
+               ret void
+             }";
+        let context = Context::create();
+        let text = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
+        let module = context.create_module_from_ir(text).unwrap();
+        let target = Target::parse("hip:gfx1100").unwrap();
+        super::recompute(&module, target, &*back_end(target), || spills);
+        module.verify().unwrap();
+        let text = module.print_to_string().to_string();
+        let (_, text) = text.split_once("loop:").unwrap();
+        text.to_owned()
+    }
+
+    #[test]
+    fn addresses_are_computed_where_a_loop_has_no_registers_for_them() {
+        let after = recomputed(300, true);
+        // Both follow from one copy of their base.
+        assert_eq!(after.matches("asm \"\", \"=v,0\"").count(), 1, "{after}");
+        assert_eq!(after.matches("xor i32").count(), 2, "{after}");
+        assert_eq!(after.matches("getelementptr").count(), 2, "{after}");
+    }
+
+    #[test]
+    fn loops_with_enough_registers_stay() {
+        assert!(!recomputed(300, false).contains("xor i32"));
+        assert!(!recomputed(100, true).contains("xor i32"));
+    }
+}
