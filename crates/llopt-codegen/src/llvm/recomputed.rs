@@ -14,18 +14,19 @@
 //!
 //! # Which
 //!
-//! A value *follows* from another one if it is computed from that and what is the same in all lanes. The values that a loop takes from outside and
-//! that follow, in a few steps, from the same *base* are a family. To compute its members in the loop frees their registers, and
-//! takes one for the base, if the loop does not need it anyway, and instructions in each block that uses a member. So all
-//! families that free registers are computed in a loop that LLVM keeps values of in memory.
+//! A value *follows* from another one if it is computed from that and what is the same in all lanes. The values that a loop takes
+//! from outside and that follow, in a few steps, from the same *base* are a family. To compute its members in the loop frees
+//! their registers, and takes one for the base, if the loop does not need it anyway, and instructions in each block that uses a
+//! member. So all families that free registers are computed in a loop that LLVM keeps values of in memory.
 //!
 //! # Where
 //!
 //! Only LLVM knows which order of instructions it chooses and how many registers that takes: of loops in which by the order that
 //! they have 265 to 580 words are live at a place, some need 134 registers, and others have no room for 60 values in 256. So
 //! where a loop may have too few, by the most words that are live at a place of it ([`Liveness`]), code is generated once to see
-//! whether values are in memory. What is the same in all lanes is in scalar registers and does not count: what is computed from
-//! arguments, constants and such instructions alone.
+//! whether loops read values that are in memory. With several times as many words as registers they always do, and code of
+//! such loops takes the longest to generate. What is the same in all lanes is in scalar registers and does not count: what is
+//! computed from arguments, constants and such instructions alone.
 //!
 //! # What keeps them there
 //!
@@ -55,12 +56,22 @@ use crate::targets::back_end::BackEnd;
 
 /// The most instructions between a base and what follows from it.
 const STEPS: usize = 4;
+/// With so many times as many words live as there are registers, no order of the instructions avoids memory.
+const HOPELESS: u32 = 3;
 
 /// A value that a loop takes from outside, and how it follows from its base.
 struct Member<'ctx> {
     value: InstructionValue<'ctx>,
     /// The instructions from the first one, which takes the base, to the value itself.
     steps: Vec<InstructionValue<'ctx>>,
+}
+
+/// A loop that may have too few registers.
+struct Scarce<'ctx> {
+    blocks: Vec<BasicBlock<'ctx>>,
+    families: Vec<Family<'ctx>>,
+    /// Whether it has too few in any order.
+    is_hopeless: bool,
 }
 
 /// Members that follow from one base.
@@ -71,8 +82,8 @@ struct Family<'ctx> {
     freed: u32,
 }
 
-/// Computes values in the innermost loops of kernels that have too few registers for them, if the code of the module keeps
-/// values in memory.
+/// Computes values in the innermost loops of kernels that have too few registers for them, if loops in the code of the module
+/// read values that are kept in memory.
 pub(crate) fn recompute(
     module: &Module<'_>,
     target: Target,
@@ -85,25 +96,28 @@ pub(crate) fn recompute(
             found.extend(of_function(function, threads, target, back_end));
         }
     }
-    if found.is_empty() || !spills() {
+    let is_known = found.iter().any(|of| of.is_hopeless);
+    if found.is_empty() || !is_known && !spills() {
         return;
     }
     let builder = module.get_context().create_builder();
-    for (blocks, family) in found {
-        for block in blocks {
-            compute_in(block, &family, &builder, back_end);
+    for of in &found {
+        for &block in &of.blocks {
+            for family in &of.families {
+                compute_in(block, family, &builder, back_end);
+            }
         }
     }
 }
 
-/// The families of the innermost loops of a kernel of so many threads that may have too few registers, with the blocks of the
-/// loop.
+/// The innermost loops of a kernel of so many threads that may have too few registers, and take values from outside that follow
+/// from others.
 fn of_function<'ctx>(
     function: FunctionValue<'ctx>,
     threads: u32,
     target: Target,
     back_end: &dyn BackEnd,
-) -> Vec<(Vec<BasicBlock<'ctx>>, Family<'ctx>)> {
+) -> Vec<Scarce<'ctx>> {
     let mut found = Vec::new();
     let blocks = function.get_basic_blocks();
     let lengths = blocks.iter().map(|block| block.get_instructions().count());
@@ -126,14 +140,21 @@ fn of_function<'ctx>(
         let needed = numbers
             .iter()
             .map(|&block| liveness.most_words(&flow, block));
-        if !is_scarce(needed.max().unwrap_or(0), target, threads) {
+        let needed = needed.max().unwrap_or(0);
+        if !is_scarce(needed, target, threads) {
             continue;
         }
         let blocks: Vec<BasicBlock<'ctx>> =
             numbers.iter().map(|&block| flow.blocks[block]).collect();
-        let families = families(&flow, &numbers, &divergent);
-        let freeing = families.into_iter().filter(|family| family.freed > 0);
-        found.extend(freeing.map(|family| (blocks.clone(), family)));
+        let mut families = families(&flow, &numbers, &divergent);
+        families.retain(|family| family.freed > 0);
+        if !families.is_empty() {
+            found.push(Scarce {
+                blocks,
+                families,
+                is_hopeless: needed >= HOPELESS * target.registers_of_each(threads),
+            });
+        }
     }
     found
 }

@@ -73,7 +73,7 @@ pub(crate) trait BackEnd {
     /// Marks the place of a builder as one over which LLVM's scheduler moves no instruction, if there is such a mark.
     fn stop_scheduling<'ctx>(&self, _module: &Module<'ctx>, _builder: &Builder<'ctx>) {}
 
-    /// Whether assembly says that threads keep values in memory for want of registers.
+    /// Whether a loop in assembly reads values that threads keep in memory for want of registers.
     fn spills(&self, _assembly: &str) -> bool {
         false
     }

@@ -1,5 +1,7 @@
 //! The requirements of LLVM's AMDGPU back end, AMD's loader, and ocml and ockl.
 
+use std::collections::HashMap;
+
 use inkwell::AddressSpace;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
@@ -147,11 +149,23 @@ impl BackEnd for Amdgpu {
     }
 
     fn spills(&self, assembly: &str) -> bool {
-        let counts = assembly.lines().filter_map(|line| {
-            let (_, count) = line.split_once(".vgpr_spill_count:")?;
-            count.trim().parse::<u32>().ok()
-        });
-        counts.into_iter().any(|count| count > 0)
+        let mut labels: HashMap<&str, usize> = HashMap::new();
+        let mut last = None;
+        for (place, line) in assembly.lines().enumerate() {
+            let line = line.trim();
+            if let Some(label) = line.strip_suffix(':') {
+                labels.insert(label, place);
+            } else if is_reload(line) {
+                last = Some(place);
+            } else if line.starts_with("s_branch") || line.starts_with("s_cbranch") {
+                let to = line.split_whitespace().nth(1);
+                let start = to.and_then(|to| labels.get(to));
+                if start.is_some_and(|start| last.is_some_and(|reload| reload > *start)) {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     fn stop_scheduling<'ctx>(&self, module: &Module<'ctx>, builder: &Builder<'ctx>) {
@@ -171,6 +185,13 @@ impl BackEnd for Amdgpu {
         keep_large_constants(module, self.target.largest_address_offset());
         true
     }
+}
+
+/// Whether an instruction reads a value from where a thread keeps it: by the instructions for a thread's own memory, or through
+/// the descriptor of all of it where there are none.
+fn is_reload(instruction: &str) -> bool {
+    instruction.starts_with("scratch_load")
+        || instruction.starts_with("buffer_load") && instruction.contains(" off, s[0:3], 0")
 }
 
 /// Whether the mask of a barrier of the scheduler is zero.
