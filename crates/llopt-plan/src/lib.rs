@@ -25,7 +25,8 @@
 //! | copies that hardware counts | [`copy_count`], [`lane_order`] |
 //!
 //! [`plans`] keeps the plans of a compilation. [`scratch`] says for any op how much shared memory it takes and who
-//! reads it, [`warp_parts`] which bytes of it each warp touches, and [`legality`] which layouts have no plan.
+//! reads it, [`warp_parts`] which bytes of it each warp touches, [`legality`] which layouts have no plan, and
+//! [`search_limit`] where a search ended at its limit.
 //!
 //! A folder is a subject (`values`, `movement`, `combining`, `memory`, `matrix`, `loops`); each of its modules is public at
 //! the root by its own name.
@@ -40,6 +41,7 @@ mod matrix;
 mod memory;
 mod movement;
 pub mod plans;
+pub mod search_limit;
 mod values;
 
 pub use combining::{cluster_sum, elementwise, reduction, scan};

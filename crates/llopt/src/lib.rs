@@ -44,6 +44,7 @@ mod product_tile;
 mod prove;
 mod reference;
 mod rewriting;
+mod search_limits;
 mod session;
 mod setting;
 mod shared_loops;
@@ -80,6 +81,7 @@ pub use prove::{
 };
 pub use reference::{ReferenceError, run_reference};
 pub use rewriting::{NoSuchRewriting, Rewriting};
+pub use search_limits::SearchLimit;
 pub use session::{language_server_main, optimizer_main, with_context};
 pub use setting::{SETTINGS, Setting, SettingError};
 pub use source::Source;

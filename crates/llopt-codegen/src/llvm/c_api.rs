@@ -13,6 +13,7 @@ use inkwell::llvm_sys::core::{
     LLVMBuildAtomicCmpXchgSyncScope, LLVMBuildAtomicRMWSyncScope, LLVMBuildCall2,
     LLVMBuildFenceSyncScope, LLVMConstIntGetSExtValue, LLVMCreateMemoryBufferWithContentsOfFile,
     LLVMDisposeMessage, LLVMFunctionType, LLVMGetBasicBlockParent, LLVMGetCalledValue,
+    LLVMGetDebugLocColumn, LLVMGetDebugLocFilename, LLVMGetDebugLocLine,
     LLVMGetGEPSourceElementType, LLVMGetGlobalParent, LLVMGetInlineAsm, LLVMGetInlineAsmAsmString,
     LLVMGetInlineAsmConstraintString, LLVMGetInlineAsmDialect, LLVMGetInlineAsmFunctionType,
     LLVMGetInlineAsmHasSideEffects, LLVMGetInstructionOpcode, LLVMGetInstructionParent,
@@ -48,7 +49,9 @@ static INITIALIZE: Once = Once::new();
 /// on: the stores of a kernel may alias all its pointers, so GVN finds nothing that early CSE over memory SSA has not
 /// found, and takes up to half of the optimiser's time; no vectorisation of the terms of one sum, which costs
 /// more moves than it saves additions; no search for memory that a loop could keep in a register, which compares all
-/// its accesses with one another: what loops carry are values from the start; and phis of vectors are not taken apart
+/// its accesses with one another: what loops carry are values from the start; the test for the end of a loop goes to its end
+/// also where the steps of all its pointers have gathered in front of it, as AMD's back end copies what a loop carries, in every
+/// iteration, if it ends elsewhere and has branches of lanes; and phis of vectors are not taken apart
 /// on AMD, since a value is a vector there if an instruction takes it whole ([`crate::llvm::fragment_phis`]).
 pub fn initialize() {
     INITIALIZE.call_once(|| {
@@ -62,6 +65,7 @@ pub fn initialize() {
             c"-enable-gvn-memdep=false",
             c"-slp-vectorize-hor=false",
             c"-disable-licm-promotion",
+            c"-rotation-max-header-size=256",
             c"-amdgpu-codegenprepare-break-large-phis=false",
         ]
         .map(CStr::as_ptr);
@@ -487,6 +491,26 @@ fn zero_offset(text: &str) -> Option<(usize, std::ops::Range<usize>)> {
     let number = rest[..digits].parse().ok()?;
     let zero = open + digits + " + ".len();
     (text.get(open + digits..zero + 3)? == " + 0 ]").then_some((number, zero..zero + 1))
+}
+
+/// `file:line:col` of an instruction, if it has a location.
+pub(crate) fn location(instruction: InstructionValue<'_>) -> Option<String> {
+    let value = instruction.as_value_ref();
+    // SAFETY: the value is an instruction.
+    let (line, column) = unsafe { (LLVMGetDebugLocLine(value), LLVMGetDebugLocColumn(value)) };
+    if line == 0 {
+        return None;
+    }
+    let mut length = 0;
+    // SAFETY: as above, and `length` outlives the call.
+    let file = unsafe { LLVMGetDebugLocFilename(value, &raw mut length) };
+    let bytes = match file.is_null() {
+        true => &[],
+        // SAFETY: LLVM answers so many bytes, which its context owns as long as the instruction lives.
+        false => unsafe { std::slice::from_raw_parts(file.cast::<u8>(), length as usize) },
+    };
+    let file = String::from_utf8_lossy(bytes);
+    Some(format!("{file}:{line}:{column}"))
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@
 //! of them that nothing uses later have more words than its result. All get the number of that leaf, and come behind it
 //! because they have been behind it.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use inkwell::AddressSpace;
@@ -53,8 +54,10 @@ use inkwell::values::{
     BasicValue, BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode, InstructionValue,
 };
 use llopt_plan::late_operands::is_scarce;
+use llopt_plan::search_limit::{Gap, Search, SearchLimit};
 use llopt_target::Target;
 
+use crate::llvm::c_api;
 use crate::llvm::instructions::users;
 use crate::targets::back_end::BackEnd;
 
@@ -106,13 +109,19 @@ struct Tree {
 struct Order {
     nodes: Vec<Node>,
     before: Vec<usize>,
+    /// Whether an instruction stayed because its tree is too large.
+    is_cut: Cell<bool>,
 }
 
 impl Order {
     /// The order that the block has.
     fn own(nodes: Vec<Node>) -> Self {
         let before = (0..nodes.len()).collect();
-        Self { nodes, before }
+        Self {
+            nodes,
+            before,
+            is_cut: Cell::new(false),
+        }
     }
 
     /// Moves up the instructions that only compute, and have fewer words than they are computed of.
@@ -224,6 +233,7 @@ impl Order {
                 continue;
             }
             if inner.len() > TREE {
+                self.is_cut.set(true);
                 return None;
             }
             if self.nodes[at].renames.is_some() {
@@ -305,8 +315,13 @@ impl Order {
 }
 
 /// Orders the blocks of a module whose values do not fit into registers. Only kernels are ordered, whose threads are
-/// known.
-pub(crate) fn order<'ctx>(module: &Module<'ctx>, target: Target, back_end: &dyn BackEnd) {
+/// known. Returns the limits at which the search for an order ended in blocks that still need too many.
+pub(crate) fn order<'ctx>(
+    module: &Module<'ctx>,
+    target: Target,
+    back_end: &dyn BackEnd,
+) -> Vec<SearchLimit> {
+    let mut limits = Vec::new();
     let builder = module.get_context().create_builder();
     for function in module.get_functions() {
         let Some(threads) = back_end.threads(function) else {
@@ -326,6 +341,19 @@ pub(crate) fn order<'ctx>(module: &Module<'ctx>, target: Target, back_end: &dyn 
             }
             let (best, packs) = best_order(&own);
             let after = best.peak();
+            if best.is_cut.get() && is_scarce(after + from_outside, target, threads) {
+                let location = instructions.iter().find_map(|one| c_api::location(*one));
+                limits.push(SearchLimit {
+                    search: Search::Order,
+                    location: location.unwrap_or_default(),
+                    limit: format!("{TREE} instructions that move together"),
+                    gap: Some(Gap {
+                        found: f64::from(after.min(before) + from_outside),
+                        bound: f64::from(target.registers_of_each(threads)),
+                        unit: "registers",
+                    }),
+                });
+            }
             if after >= before {
                 continue;
             }
@@ -343,6 +371,7 @@ pub(crate) fn order<'ctx>(module: &Module<'ctx>, target: Target, back_end: &dyn 
             }
         }
     }
+    limits
 }
 
 /// The order that needs the fewest registers, and whether it packs values earlier.
@@ -488,7 +517,7 @@ fn bits(of: AnyTypeEnum<'_>) -> Option<u32> {
 }
 
 /// Registers of 32 bits that a value of a type takes in a lane. A boolean takes a bit of a scalar register.
-fn words(of: AnyTypeEnum<'_>) -> u32 {
+pub(crate) fn words(of: AnyTypeEnum<'_>) -> u32 {
     match bits(of) {
         None | Some(1) => 0,
         Some(bits) => bits.div_ceil(u32::BITS),
@@ -526,7 +555,7 @@ fn apply<'ctx>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Node, Order, Renamed};
+    use super::{Node, Order, Renamed, TREE};
 
     fn order(nodes: Vec<Node>) -> Order {
         let mut nodes = nodes;
@@ -577,6 +606,21 @@ mod tests {
         order.bring_down();
         assert_eq!(order.sequence(), [0, 1, 2, 4, 3, 5]);
         assert_eq!(order.peak(), 3);
+    }
+
+    #[test]
+    fn what_is_computed_of_too_much_stays_and_is_told() {
+        // Of a load follow more instructions than move together, one after the other.
+        let chain = |length: usize| {
+            let mut nodes = vec![loads(1)];
+            nodes.extend((0..length).map(|from| computes(1, &[from])));
+            nodes.extend([loads(1), stores(length)]);
+            let mut order = order(nodes);
+            order.bring_down();
+            order.is_cut.get()
+        };
+        assert!(chain(TREE + 1));
+        assert!(!chain(TREE - 1));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! Before: the device libraries are linked in ([`crate::llvm::device_library`]), and words that loops carry are split
 //! in the blocks that use their parts (`parts_where_taken`). After: addresses of one array are split into a common
 //! base and constant offsets, and the target's back end decides where these go (`BackEnd::after_optimization`). Where
-//! LLVM allocates registers, values are computed late if they do not fit into registers (`late_values`), and matrix
-//! fragments of MFMA are passed on whole (`fragment_phis`).
+//! LLVM allocates registers, values are computed late, or once more, if they do not fit into registers (`late_values`,
+//! `recomputed`), and matrix fragments of MFMA are passed on whole (`fragment_phis`).
 //!
 //! LLVM's own pipelines are designed for C++ programs. `default<O3>` has a hundred passes, most of which handle
 //! things that lowered tile code never has: exceptions, coroutines, profiles, virtual calls, copies of memory, tail
@@ -27,16 +27,19 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::TargetMachine;
 use inkwell::types::{AnyType, AnyTypeEnum};
 use inkwell::values::{InstructionOpcode, InstructionValue};
+use llopt_plan::search_limit::SearchLimit;
 use llopt_target::{Feature, Target};
 
 use crate::error::CodegenError;
 use crate::llvm::instructions::{any, called, change_all, users};
 use crate::llvm::{
-    addresses, exchanges, first_wait, fragment_phis, late_values, parts_where_taken,
+    addresses, emit, exchanges, first_wait, fragment_phis, late_values, parts_where_taken,
+    recomputed,
 };
 use crate::targets::back_end::{VendorPasses, back_end};
 
-/// Optimises `module`, into which the device libraries are linked already.
+/// Optimises `module`, into which the device libraries are linked already. Returns the limits at which searches of ours
+/// ended.
 ///
 /// # Errors
 /// A bug: a pass failed.
@@ -44,7 +47,7 @@ pub fn optimize(
     module: &Module<'_>,
     target: Target,
     machine: &TargetMachine,
-) -> Result<(), CodegenError> {
+) -> Result<Vec<SearchLimit>, CodegenError> {
     let back_end = back_end(target);
     let vendor = back_end.passes();
     parts_where_taken::divide(module);
@@ -78,11 +81,15 @@ pub fn optimize(
     if back_end.after_optimization(module) {
         run(module, machine, "function(early-cse)")?;
     }
+    let mut limits = Vec::new();
     if target.llvm_allocates_registers() {
-        late_values::order(module, target, &*back_end);
+        limits = late_values::order(module, target, &*back_end);
         first_wait::compute_before(module, &*back_end);
+        recomputed::recompute(module, target, &*back_end, || {
+            emit::spills(module, target, machine)
+        });
     }
-    Ok(())
+    Ok(limits)
 }
 
 /// Instructions of the longest block whose vectors are combined.

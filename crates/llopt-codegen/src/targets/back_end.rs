@@ -55,8 +55,28 @@ pub(crate) trait BackEnd {
         Effect::Other
     }
 
+    /// Whether the result of an instruction differs from lane to lane, if that does not follow from its operands.
+    fn differs(&self, _instruction: InstructionValue<'_>) -> Option<bool> {
+        None
+    }
+
+    /// A copy of a value of one register at the place of a builder, of which LLVM does not know what it is, if its scheduler and
+    /// allocator decide about registers.
+    fn opaque_copy<'ctx>(
+        &self,
+        _builder: &Builder<'ctx>,
+        _value: InstructionValue<'ctx>,
+    ) -> Option<InstructionValue<'ctx>> {
+        None
+    }
+
     /// Marks the place of a builder as one over which LLVM's scheduler moves no instruction, if there is such a mark.
     fn stop_scheduling<'ctx>(&self, _module: &Module<'ctx>, _builder: &Builder<'ctx>) {}
+
+    /// Whether a loop in assembly reads values that threads keep in memory for want of registers.
+    fn spills(&self, _assembly: &str) -> bool {
+        false
+    }
 
     /// The assembly in the form that its assembler expects.
     fn finish_assembly(&self, text: String) -> String {

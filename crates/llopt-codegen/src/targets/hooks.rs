@@ -29,7 +29,7 @@ pub use caching::{Cache, Caching, Eviction};
 pub use kernel::{AssemblyRules, GridDependency, Launch, SourcePlace};
 pub use math::{Math, Rounding, SmallFloat};
 pub use matrix::MatrixHooks;
-pub use memory::{Access, AccessCounts, AsyncCopy, MatrixAccess, Words};
+pub use memory::{Access, AccessCounts, AsyncCopy, MaskedLoad, MatrixAccess, Words};
 pub use partition::PartitionHooks;
 pub use scheduling::Scheduling;
 pub use warp_copies::{CopySource, WarpCopies, WarpCopy};
@@ -213,6 +213,18 @@ pub trait Hooks {
         access: &Access<'ctx>,
         other: Option<&[V<'ctx>]>,
     ) -> Vec<V<'ctx>>;
+
+    /// Whether two loads, one after the other, are emitted together because they depend on one condition.
+    fn share_condition(&self, _one: &Access<'_>, _next: &Access<'_>) -> bool {
+        false
+    }
+
+    /// Loads the words of several accesses of which each shares its condition with the next one.
+    fn load_all<'ctx>(&self, e: &Emitter<'ctx>, loads: &[MaskedLoad<'ctx>]) -> Vec<Vec<V<'ctx>>> {
+        let all = loads.iter();
+        all.map(|load| self.load(e, &load.access, load.other.as_deref()))
+            .collect()
+    }
 
     /// Stores words.
     fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]);

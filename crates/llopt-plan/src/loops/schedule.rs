@@ -127,8 +127,17 @@ pub struct Schedule {
     pub bound: Bound,
     /// The start of each unit, in cycles from the start of its iteration.
     pub starts: Vec<u32>,
-    /// Whether the search exhausted its budget at an interval that might have been possible.
-    pub exhausted: bool,
+    /// What the search exhausted at intervals that might have been possible; `None` if it did not.
+    pub exhausted: Option<Exhausted>,
+}
+
+/// A budget that did not suffice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exhausted {
+    /// Placements of units that were tried at each interval.
+    pub placements: usize,
+    /// The number of intervals for which these found no schedule.
+    pub intervals: u32,
 }
 
 /// Placements that a search tries for each unit and each interval.
@@ -208,8 +217,8 @@ impl Graph {
     pub fn schedule(&self) -> Schedule {
         let bound = self.bound();
         let neighbours = Neighbours::of(self);
-        let mut exhausted = false;
-        for interval in (bound.interval..).take(INTERVALS as usize) {
+        let mut exhausted = None;
+        for (intervals, interval) in (1..=INTERVALS).zip(bound.interval..) {
             if let Some(starts) = self.place(interval, &neighbours) {
                 return Schedule {
                     interval,
@@ -218,7 +227,10 @@ impl Graph {
                     exhausted,
                 };
             }
-            exhausted = true;
+            exhausted = Some(Exhausted {
+                placements: self.placements(),
+                intervals,
+            });
         }
         // To execute one unit after the other is always valid.
         let mut starts = Vec::new();
@@ -235,6 +247,11 @@ impl Graph {
         }
     }
 
+    /// Placements that are tried for each interval.
+    fn placements(&self) -> usize {
+        TRIES * self.units.len().max(1)
+    }
+
     /// The starts of all units with this interval, if they are found within the budget.
     fn place(&self, interval: u32, neighbours: &Neighbours) -> Option<Vec<u32>> {
         let count = self.units.len();
@@ -243,7 +260,7 @@ impl Graph {
         order.sort_by_key(|unit| (Reverse(longest[*unit]), *unit));
         let mut placement = Placement::empty(self, neighbours, interval, &order);
         let mut before: Vec<Option<u32>> = vec![None; count];
-        for _ in 0..TRIES * count.max(1) {
+        for _ in 0..self.placements() {
             let mut waiting = order[placement.first_waiting..].iter().copied();
             let Some(unit) = waiting.find(|unit| placement.starts[*unit].is_none()) else {
                 return placement.starts.into_iter().collect();
@@ -515,6 +532,25 @@ mod tests {
         // Over two iterations it is half as much.
         graph.dependences[1].distance = 2;
         assert_eq!(graph.bound().interval, 35);
+    }
+
+    #[test]
+    fn intervals_without_a_schedule_are_told() {
+        // Two units fill an interval of ten cycles, so one begins five cycles after the other; but each needs the other's
+        // result after seven, over two iterations.
+        let mut graph = Graph::default();
+        let a = graph.add(unit(Pipe::Threads, 5, 7));
+        let b = graph.add(unit(Pipe::Threads, 5, 7));
+        graph.depend(a, b, 0);
+        graph.depend(b, a, 2);
+        let schedule = graph.schedule();
+        assert_eq!((schedule.bound.interval, schedule.interval), (10, 12));
+        let exhausted = Exhausted {
+            placements: 2 * TRIES,
+            intervals: 2,
+        };
+        assert_eq!(schedule.exhausted, Some(exhausted));
+        assert_eq!(product([300, 1000], 1024).schedule().exhausted, None);
     }
 
     fn graphs() -> impl Strategy<Value = Graph> {

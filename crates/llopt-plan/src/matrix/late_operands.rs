@@ -25,7 +25,7 @@ use llopt_dialects::ttg::LocalLoadOp;
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{Effect, OperationExt, TypeExt, ValueExt};
 use llopt_target::Target;
-use melior::ir::{BlockLike, OperationRef, Value, ValueLike};
+use melior::ir::{BlockLike, BlockRef, OperationRef, Value, ValueLike};
 
 use crate::element::Element;
 use crate::product::is_by_threads;
@@ -82,6 +82,8 @@ pub fn computing_exceeds_registers(
 
 /// Registers of a thread for addresses, counters, rows and columns.
 pub const BESIDE: u32 = 40;
+/// Bits of the widest access of a thread.
+const WIDEST: u32 = 128;
 
 /// Registers of a thread that are left for fragments of the operands of a product; `chain` loads some or all of the
 /// operands.
@@ -108,7 +110,8 @@ pub fn room(
 
 /// Registers of 32 bits for the values held while a product is computed, except its operands and accumulators: values
 /// that are made or carried before it and needed after it, and values that other products of the same block take from
-/// outside of it. Addresses, offsets and masks do not count, since each access computes its own.
+/// outside of it. Offsets and masks do not count, since each access computes its own, but the addresses that a loop carries
+/// from one iteration to the next do.
 fn held_across(dot: DotOp<'_, '_>, types: &Types) -> u32 {
     let product = dot.operation();
     let Some(block) = product.parent_block() else {
@@ -147,8 +150,25 @@ fn held_across(dot: DotOp<'_, '_>, types: &Types) -> u32 {
             }
         }
     }
-    let counts = held.into_iter().filter(|value| !own.contains(value));
-    counts.filter_map(|value| held_words(value, types)).sum()
+    let counts = held.iter().filter(|value| !own.contains(value));
+    let held: u32 = counts.filter_map(|value| held_words(*value, types)).sum();
+    held + carried_addresses(block, types)
+}
+
+/// Registers of 32 bits for the addresses that a block is given, if the block is that of a loop: at least one for each of the
+/// widest accesses.
+fn carried_addresses(block: BlockRef<'_, '_>, types: &Types) -> u32 {
+    let arguments = (0..block.argument_count()).filter_map(|index| block.argument(index).ok());
+    let words = arguments.filter_map(|argument| {
+        let of = types.resolve(Value::from(argument).r#type()).ok()?;
+        let tensor = of.tensor()?;
+        let Element::Pointer { pointee_bits, .. } = tensor.element else {
+            return None;
+        };
+        let moved = distinct(tensor) * pointee_bits;
+        Some(moved.div_ceil(WIDEST) * tensor.element.bits().div_ceil(u32::BITS))
+    });
+    words.sum()
 }
 
 /// The words of a tensor that are held, as opposed to computed for each access.
@@ -195,8 +215,13 @@ pub fn parts_along_k(shape: &[u32], operand: usize, step: u32) -> u32 {
 
 /// Registers of 32 bits that the distinct elements of a thread take, packed.
 fn packed_words(tensor: &TensorType) -> u32 {
+    (distinct(tensor) * tensor.element.bits()).div_ceil(32)
+}
+
+/// The number of distinct elements of a thread.
+fn distinct(tensor: &TensorType) -> u32 {
     let distinct = (0..tensor.registers()).filter(|register| tensor.is_canonical(*register));
-    (distinct.count() as u32 * tensor.element.bits()).div_ceil(32)
+    distinct.count() as u32
 }
 
 /// A key that identifies an operation.

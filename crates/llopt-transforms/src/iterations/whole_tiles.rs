@@ -57,6 +57,7 @@ use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, Walk, attr, key};
 use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
+use llopt_plan::search_limit::{Search, SearchLimit};
 use llopt_target::Target;
 use melior::dialect::arith as build;
 use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
@@ -68,9 +69,10 @@ use crate::loops::induction::{self, Numbers};
 use crate::loops::unroll::{RARE, STAGES};
 use crate::loops::view::{For, If, is_loop};
 use crate::pass_options::{NUM_WARPS, TARGET, target};
+use crate::pipelining::place;
 use crate::products::is_product;
 use bounded::{Bound, Bounded};
-use saving::{Prices, Widths};
+use saving::{Prices, Saving, Widths};
 
 /// The part of its cost and of its instructions that code must save without masks to be worth being there a second time.
 const SHARE: f32 = 0.05;
@@ -100,12 +102,31 @@ fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint>
 
 /// Splits the loops and the programs of a module for blocks of so many threads, where that pays.
 pub fn rewrite(module: OperationRef<'_, '_>, threads: u64, target: Target) {
+    split_where_it_pays(module, threads, target, false);
+}
+
+/// The same, and where it would pay but for the size of the code.
+pub fn rewrite_with_limits(
+    module: OperationRef<'_, '_>,
+    threads: u64,
+    target: Target,
+) -> Vec<SearchLimit> {
+    split_where_it_pays(module, threads, target, true)
+}
+
+fn split_where_it_pays(
+    module: OperationRef<'_, '_>,
+    threads: u64,
+    target: Target,
+    judges_large: bool,
+) -> Vec<SearchLimit> {
     let mut parts = Vec::new();
     module.for_each_op(Walk::PreOrder, |operation| {
-        parts.extend(Part::of(operation));
+        let part = Part::of(operation);
+        parts.extend(part.filter(|part| judges_large || part.size() <= MOST));
     });
     if parts.is_empty() {
-        return;
+        return Vec::new();
     }
     let facts = AxisAnalysis::of(module);
     let prices = Prices {
@@ -115,6 +136,9 @@ pub fn rewrite(module: OperationRef<'_, '_>, threads: u64, target: Target) {
     };
     // All are judged before any is changed, as facts are those of the module as it was.
     parts.retain(|part| part.pays(&prices));
+    let (parts, large): (Vec<Part>, Vec<Part>) =
+        parts.into_iter().partition(|part| part.size() <= MOST);
+    let limits = large.iter().map(|part| part.limit(&prices)).collect();
     let mut rewriter = Rewriter::new(module.ctx());
     for part in parts {
         match part.place {
@@ -122,6 +146,7 @@ pub fn rewrite(module: OperationRef<'_, '_>, threads: u64, target: Target) {
             Place::Program(first) => version(&mut rewriter, first, &part, &facts),
         }
     }
+    limits
 }
 
 /// Where there are masks.
@@ -148,14 +173,31 @@ impl<'c: 'a, 'a> Part<'c, 'a> {
             Some(of) => Self::of_loop(of),
             None => Self::of_function(operation),
         }?;
-        let is_small = || {
-            let mut count = 0;
-            for operation in &part.operations {
-                operation.for_each_op(Walk::PreOrder, |_| count += 1);
-            }
-            count <= MOST
+        (!part.masks.is_empty()).then_some(part)
+    }
+
+    /// The number of operations that would be there a second time.
+    fn size(&self) -> usize {
+        let mut count = 0;
+        for operation in &self.operations {
+            operation.for_each_op(Walk::PreOrder, |_| count += 1);
+        }
+        count
+    }
+
+    /// The record that it is too large to be there a second time.
+    fn limit(&self, prices: &Prices<'_>) -> SearchLimit {
+        let first = match self.place {
+            Place::Loop(of) => of.operation(),
+            Place::Program(first) => first,
         };
-        (!part.masks.is_empty() && is_small()).then_some(part)
+        let size = self.size();
+        SearchLimit {
+            search: Search::Versions,
+            location: place(first),
+            limit: format!("{MOST} operations in a version without masks, which would have {size}"),
+            gap: Some(self.saving(prices).gap()),
+        }
     }
 
     fn of_loop(of: For<'c, 'a>) -> Option<Self> {
@@ -230,9 +272,14 @@ impl<'c: 'a, 'a> Part<'c, 'a> {
 
     /// Whether it is worth being there a second time.
     fn pays(&self, prices: &Prices<'_>) -> bool {
+        self.saving(prices).is_above(SHARE)
+    }
+
+    /// What it saves where it has no masks.
+    fn saving(&self, prices: &Prices<'_>) -> Saving {
         let masks = self.masks.iter().map(|mask| key(mask.mask));
         let widths = Widths::of(&self.operations, masks, prices.facts);
-        prices.of(&self.operations, &widths).is_above(SHARE)
+        prices.of(&self.operations, &widths)
     }
 }
 

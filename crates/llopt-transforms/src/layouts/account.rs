@@ -10,9 +10,10 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use llopt_dialects::meaning::facts::OpFacts;
+use llopt_dialects::meaning::facts::{Control, OpFacts};
 use llopt_dialects::tt::ScanOp;
-use llopt_mlir::ir::{LocationExt, OperationExt, ValueExt};
+use llopt_mlir::ir::{LocationExt, OperationExt, ValueExt, Walk};
+use llopt_plan::search_limit::{Gap, Search, SearchLimit};
 use melior::ir::{OperationRef, ValueLike};
 
 use super::catalog::LayoutId;
@@ -21,7 +22,7 @@ use super::engine::Engine;
 use super::graph::{Node, NodeKind, Use};
 use super::labelling::{Cost, IMPOSSIBLE, Problem};
 use super::relation::Relation;
-use super::search::position;
+use super::search::{Bound, position};
 
 /// The account of a module's layouts. Costs are in cycles of one warp, each as often as what it is of runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +37,34 @@ pub struct Account {
     pub conversions: Vec<Remaining>,
     /// The accesses to global memory that could take fewer instructions.
     pub accesses: Vec<Narrow>,
+    /// The limits at which the search ended.
+    pub limits: Vec<String>,
+}
+
+impl Account {
+    /// The limits at which the search for the layouts of a module ended, with the gap that is left.
+    #[must_use]
+    pub fn search_limits(&self, module: OperationRef<'_, '_>) -> Vec<SearchLimit> {
+        let mut function = None;
+        module.for_each_op(Walk::PreOrder, |operation| {
+            if function.is_none() && OpFacts::of(operation).control == Control::Function {
+                function = Some(Place::of(operation).location);
+            }
+        });
+        let location = function.unwrap_or_default();
+        let limits = self.limits.iter();
+        let limits = limits.map(|limit| SearchLimit {
+            search: Search::Layouts,
+            location: location.clone(),
+            limit: limit.clone(),
+            gap: Some(Gap {
+                found: self.cost,
+                bound: self.bound,
+                unit: "cycles",
+            }),
+        });
+        limits.collect()
+    }
 }
 
 /// An access to global memory that could take fewer instructions for no more sectors.
@@ -112,7 +141,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let candidates = &near.labels;
         let problem = self.problem(candidates, false);
         let chosen_cost = problem.cost(&chosen);
-        let (bound, is_complete) = self.bound(&near, &problem, chosen_cost);
+        let Bound {
+            cost: bound,
+            is_complete,
+            limits,
+        } = self.bound(&near, &problem, chosen_cost);
         let mut seen = HashSet::new();
         let mut conversions = Vec::new();
         for (number, used) in self.graph.uses.iter().enumerate() {
@@ -156,6 +189,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             is_complete,
             conversions,
             accesses: self.narrow_accesses((&problem, chosen_cost), candidates, labels),
+            limits,
         }
     }
 

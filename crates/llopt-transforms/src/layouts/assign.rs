@@ -168,6 +168,10 @@ pub(super) fn choose<'c: 'a, 'a>(
                 continue;
             }
             account = accounts.then(|| engine.account(&labels));
+            if let Some(account) = account.as_mut().filter(|_| round == MOST_ROUNDS) {
+                let limit = format!("{MOST_ROUNDS} rounds in which values are computed anew");
+                account.limits.push(limit);
+            }
             erase_dead(&functions);
             write::write(&engine, &labels);
             break;

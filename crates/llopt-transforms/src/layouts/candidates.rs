@@ -37,9 +37,9 @@ const MOST_NEAR: usize = 12;
 const MOST_WANTED: usize = 6;
 /// Labels that a node gets at most for the account, which is to see all: proposals that change on their way around a
 /// loop could arrive in as many forms as there are layouts.
-const MOST_OF_NODE: usize = 256;
+pub(super) const MOST_OF_NODE: usize = 256;
 /// Pairs of labels at the ends of uses that the account looks at, at most: it keeps a number for each.
-const MOST_PAIRS: usize = 1 << 19;
+pub(super) const MOST_PAIRS: usize = 1 << 19;
 /// Bytes to which the rows of buffers in shared memory are aligned.
 const ROW_ALIGNMENT: u64 = 16;
 
@@ -122,6 +122,8 @@ pub(super) struct Candidates {
     pub(super) labels: Vec<Vec<LayoutId>>,
     /// Whether labels were left out, as some node would have had too many.
     pub(super) is_cut: bool,
+    /// The most labels of a node so that all uses together have few enough pairs, if labels were left out for that.
+    pub(super) most_for_pairs: Option<usize>,
     /// Where they come from.
     offers: Vec<Offer>,
 }
@@ -159,6 +161,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         Candidates {
             labels,
             is_cut,
+            most_for_pairs: None,
             offers,
         }
     }
@@ -168,7 +171,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if !near.is_cut {
             return None;
         }
-        let (all, mut is_cut) = self.arriving(&near.offers, First::Near, MOST_OF_NODE);
+        let (all, is_cut) = self.arriving(&near.offers, First::Near, MOST_OF_NODE);
         let mut labels = near.labels.clone();
         self.join(&mut labels, all);
         let pairs = |most: usize| -> usize {
@@ -181,14 +184,18 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         while most > MOST_NEAR && pairs(most) > MOST_PAIRS {
             most -= most / 8 + 1;
         }
+        let mut most_for_pairs = None;
         for (labels, near) in labels.iter_mut().zip(&near.labels) {
             let kept = most.max(near.len());
-            is_cut |= labels.len() > kept;
+            if labels.len() > kept {
+                most_for_pairs = Some(most);
+            }
             labels.truncate(kept);
         }
         Some(Candidates {
             labels,
             is_cut,
+            most_for_pairs,
             offers: Vec::new(),
         })
     }

@@ -19,10 +19,19 @@
 //! labels and takes longer than the search, since labels lose together with a region of nodes, not node by node; and prices of
 //! conversions do not obey the triangle inequality that a faster test would rest on (`docs/performance/layouts.md`).
 
-use super::candidates::Candidates;
+use super::candidates::{Candidates, MOST_OF_NODE, MOST_PAIRS};
 use super::catalog::LayoutId;
 use super::engine::Engine;
-use super::labelling::{Cost, Problem};
+use super::labelling::{Cost, MOST_ENTRIES, Problem};
+
+/// What no labelling costs less than.
+pub(super) struct Bound {
+    pub(super) cost: Cost,
+    /// Whether that was shown for all labels.
+    pub(super) is_complete: bool,
+    /// The limits at which searches ended.
+    pub(super) limits: Vec<String>,
+}
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The layout of each node.
@@ -42,21 +51,41 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         self.with_followers(chosen.collect())
     }
 
-    /// What no labelling costs less than, given the problem with near labels and what one labelling costs; and whether that was
-    /// shown for all labels.
-    pub(super) fn bound(
-        &self,
-        near: &Candidates,
-        problem: &Problem<'_>,
-        cost: Cost,
-    ) -> (Cost, bool) {
+    /// What no labelling costs less than, given the problem with near labels and what one labelling costs.
+    pub(super) fn bound(&self, near: &Candidates, problem: &Problem<'_>, cost: Cost) -> Bound {
         let mut known = problem.solve();
+        let mut limits = Vec::new();
+        let mut dense = |among: &str, is_optimal: bool| {
+            if !is_optimal {
+                limits.push(format!(
+                    "tables of {MOST_ENTRIES} entries, for {among} of each op"
+                ));
+            }
+        };
+        dense("the nearest layouts", known.is_optimal);
         let Some(all) = self.all_candidates(near) else {
-            return (known.bound, true);
+            return Bound {
+                cost: known.bound,
+                is_complete: true,
+                limits,
+            };
         };
         known.cost = known.cost.min(cost);
         let found = self.problem(&all.labels, false).solve_below(&known);
-        (found.bound, !all.is_cut)
+        dense("all layouts", found.is_optimal);
+        if all.is_cut {
+            limits.push(format!("{MOST_OF_NODE} layouts of an op"));
+        }
+        if let Some(most) = all.most_for_pairs {
+            limits.push(format!(
+                "{MOST_PAIRS} pairs of layouts, which leaves {most} for an op"
+            ));
+        }
+        Bound {
+            cost: found.bound,
+            is_complete: !all.is_cut && all.most_for_pairs.is_none(),
+            limits,
+        }
     }
 }
 

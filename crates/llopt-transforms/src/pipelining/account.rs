@@ -1,8 +1,11 @@
 //! Accounts of the loops with products: what pipelining did to each.
 
 use llopt_mlir::ir::{LocationExt, OperationExt};
+use llopt_plan::schedule::Exhausted;
+use llopt_plan::search_limit::{Gap, Search, SearchLimit};
 use melior::ir::OperationRef;
 
+use super::depth::MOST;
 use super::graph::Scheduled;
 
 /// The account of a loop with products.
@@ -27,6 +30,43 @@ impl LoopAccount {
             left: Vec::new(),
             undivided: None,
         }
+    }
+
+    /// The searches that ended at a limit.
+    #[must_use]
+    pub fn search_limits(&self) -> Vec<SearchLimit> {
+        let Ok(of) = &self.outcome else {
+            return Vec::new();
+        };
+        let mut limits = Vec::new();
+        let mut add = |search, limit, [found, bound]: [u32; 2], unit| {
+            limits.push(SearchLimit {
+                search,
+                location: self.location.clone(),
+                limit,
+                gap: Some(Gap {
+                    found: f64::from(found),
+                    bound: f64::from(bound),
+                    unit,
+                }),
+            });
+        };
+        if let Some(Exhausted {
+            placements,
+            intervals,
+        }) = of.exhausted
+        {
+            let limit =
+                format!("{placements} placements of its units at each of {intervals} intervals");
+            add(Search::Schedule, limit, [of.interval, of.bound], "cycles");
+        }
+        // More stages than the program asks for are tried where copies are asynchronous.
+        let needed = of.needed.max(of.loaded);
+        if of.copies > 0 && of.wanted < MOST && of.stages == MOST && needed > MOST {
+            let limit = format!("{MOST} stages where the program asks for fewer");
+            add(Search::Stages, limit, [of.stages, needed], "stages");
+        }
+        limits
     }
 }
 
@@ -76,6 +116,8 @@ pub struct Pipelined {
     pub ahead: Option<Result<(), String>>,
     /// The warps that issue the copies, if they do nothing else.
     pub producer: Option<Producer>,
+    /// What the search for the schedule exhausted, if it ended at its limit.
+    pub exhausted: Option<Exhausted>,
 }
 
 impl Pipelined {
@@ -108,6 +150,7 @@ impl Pipelined {
             unrolled: 1,
             ahead: None,
             producer: None,
+            exhausted: schedule.exhausted,
         }
     }
 }

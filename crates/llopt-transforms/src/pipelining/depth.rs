@@ -69,7 +69,7 @@
 //! rings may take all of the shared memory.
 
 /// The largest number of stages that are not requested: the first ones are code before the loop.
-const MOST: u32 = 8;
+pub(super) const MOST: u32 = 8;
 /// Blocks of which one computes while another waits.
 const ALTERNATING: u32 = 2;
 /// Warps that hide the latencies of one another's instructions: three for each part that issues.

@@ -30,13 +30,14 @@ use llopt_codegen::walk::decision::{
 };
 use llopt_codegen::walk::lower::LoweredModule;
 use llopt_layout::plan::{Plan, SharedAccess};
+use llopt_plan::search_limit;
 use serde::Serialize;
 
 use crate::own_thread::in_own_thread_within;
 use crate::{
-    ArtifactKind, CopiedLoop, Error, Options, PersistentProgram, Source, Timings, WideLoop,
-    compiler, input, loop_schedules, module, persistent_program, session, shared_loops,
-    tensor_copies, wide_loops,
+    ArtifactKind, CopiedLoop, Error, Options, PersistentProgram, SearchLimit, Source, Timings,
+    WideLoop, compiler, input, loop_schedules, module, persistent_program, search_limits, session,
+    shared_loops, tensor_copies, wide_loops,
 };
 
 /// All decisions about one kernel.
@@ -68,6 +69,8 @@ pub struct Explanation {
     pub persistent: Option<PersistentProgram>,
     /// The order of programs, if it is not that of their numbers.
     pub program_order: Option<ProgramOrder>,
+    /// The searches that ended at a limit.
+    pub limits: Vec<SearchLimit>,
     /// In the order in which code is emitted.
     pub decisions: Vec<Explained>,
 }
@@ -212,9 +215,11 @@ fn explain_changed(
         let machine = machine::Machine::of(options.target)?;
         let lowered = compiler::to_llvm(&context, &module, &llvm, &machine, &options, &mut time)?;
         let products = module::num_warps(&module, &options);
-        predict(
+        let mut limits = search_limits::take(module.as_operation());
+        let ordered = predict(
             &mut loops, &lowered, &machine, products, &options, &mut time,
         )?;
+        limits.extend(ordered.into_iter().map(SearchLimit::from));
         Ok(Explanation {
             target: options.target.to_string(),
             kernel: lowered.metadata.name.clone(),
@@ -229,13 +234,15 @@ fn explain_changed(
             copied,
             persistent,
             program_order,
+            limits,
             decisions: lowered.decisions.iter().map(explained).collect(),
         })
     })
 }
 
 /// Predicts the time of an iteration of each pipelined loop, whose products so many warps execute, if the model knows
-/// the target's code, and this contains as many loops with products.
+/// the target's code, and this contains as many loops with products. Returns the limits at which the search for an order of
+/// instructions ended, where that is ours.
 fn predict(
     loops: &mut [LoopSchedule],
     lowered: &LoweredModule<'_>,
@@ -243,14 +250,20 @@ fn predict(
     warps: u32,
     options: &Options,
     time: &mut Timings,
-) -> Result<(), Error> {
+) -> Result<Vec<search_limit::SearchLimit>, Error> {
     let target = options.target;
-    if !loops.iter().any(|of| of.pipeline.is_some()) || !ArtifactKind::Ptx.exists_for(target) {
-        return Ok(());
+    let is_predicted =
+        loops.iter().any(|of| of.pipeline.is_some()) && ArtifactKind::Ptx.exists_for(target);
+    if !is_predicted && !target.llvm_allocates_registers() {
+        return Ok(Vec::new());
     }
     let module = lowered.module.clone();
-    if options.optimize {
-        time.phase("optimise", || optimize::optimize(&module, target, machine))?;
+    let limits = match options.optimize {
+        true => time.phase("optimise", || optimize::optimize(&module, target, machine))?,
+        false => Vec::new(),
+    };
+    if !is_predicted {
+        return Ok(limits);
     }
     let text = time.phase("emit", || emit::assembly(module, target, machine))?;
     let emitted = emitted::of_text(&text);
@@ -261,7 +274,7 @@ fn predict(
         .filter(|of| are_all || of.pipeline.is_some());
     let with_products: Vec<&mut LoopSchedule> = remain.collect();
     if with_products.len() != emitted.len() {
-        return Ok(());
+        return Ok(limits);
     }
     let wavefronts = predicted::wavefronts(&lowered.decisions);
     for (of, emitted) in with_products.into_iter().zip(emitted) {
@@ -277,7 +290,7 @@ fn predict(
         };
         of.predicted = iteration.predicted();
     }
-    Ok(())
+    Ok(limits)
 }
 
 fn explained(decision: &Decision) -> Explained {

@@ -53,6 +53,9 @@ impl fmt::Display for Explanation {
         for of in &self.loops {
             write!(f, "{of}")?;
         }
+        for limit in &self.limits {
+            write!(f, "{limit}")?;
+        }
         for one in &self.decisions {
             write!(f, "\n{one}")?;
         }

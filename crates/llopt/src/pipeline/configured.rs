@@ -21,6 +21,7 @@ use crate::loop_schedules::{self, LoopSchedule};
 use crate::module::{check_threads, location_of, num_warps, unrelated};
 use crate::persistent_program::{self, Persistent};
 use crate::product_tile;
+use crate::search_limits;
 use crate::shared_loops::{self, SharedLoop};
 use crate::tensor_copies::{self, CopiedLoop, TensorCopies};
 use crate::{Diagnostic, Error, Options, wide_loops};
@@ -59,6 +60,7 @@ pub(super) fn assign_layouts(
     };
     let account = assigned.map_err(unrelated)?;
     if let Some(account) = account {
+        search_limits::add(account.search_limits(operation), operation);
         ChosenLayouts::from(account).write(operation);
     }
     Ok(())
@@ -78,6 +80,10 @@ pub(super) fn pipeline_loops(
     let operation = module.as_operation();
     let accounts = pipelining::pipeline(operation, options.num_stages, &plans);
     if options.keep_decisions {
+        let limits = accounts
+            .iter()
+            .flat_map(pipelining::LoopAccount::search_limits);
+        search_limits::add(limits.collect(), operation);
         let schedules: Vec<LoopSchedule> = accounts.into_iter().map(LoopSchedule::from).collect();
         loop_schedules::write(&schedules, operation);
     }
@@ -322,7 +328,14 @@ pub(super) fn split_tiles(
     load_dialects(context, whole_tiles::REWRITE.dependencies);
     let (target, warps) = (options.target, u64::from(num_warps(module, options)));
     let threads = warps.max(1) * u64::from(target.warp_size());
-    whole_tiles::rewrite(module.as_operation(), threads, target);
+    let operation = module.as_operation();
+    match options.keep_decisions {
+        true => {
+            let limits = whole_tiles::rewrite_with_limits(operation, threads, target);
+            search_limits::add(limits, operation);
+        }
+        false => whole_tiles::rewrite(operation, threads, target),
+    }
     Ok(())
 }
 

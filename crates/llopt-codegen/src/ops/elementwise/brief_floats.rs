@@ -40,6 +40,13 @@ fn digits(value: Value<'_, '_>, far: u32) -> Option<Digits> {
     if let Some(bitcast) = tt::BitcastOp::of(op) {
         return power_of_two(bitcast.src());
     }
+    if let Some(select) = arith::SelectOp::of(op) {
+        // The rounding of a NaN depends on its bits alone, and it has none in its lower half.
+        return match [select.true_value(), select.false_value()] {
+            [other, value] | [value, other] if is_not_a_number(other) => digits(value, far - 1),
+            _ => None,
+        };
+    }
     match ShapeOp::of(Op::of(op)?)? {
         ShapeOp::TtgFp4ToFp(_) => Some(Digits {
             count: 2,
@@ -68,21 +75,41 @@ fn digits(value: Value<'_, '_>, far: u32) -> Option<Digits> {
     }
 }
 
-/// The digits of a byte that is used as the exponent: a power of two, zero or infinity.
+/// The bits of all elements of a constant, if they are the same.
+fn constant_bits(value: Value<'_, '_>) -> Option<u64> {
+    let constant = arith::ConstantOp::defining(value)?;
+    let of = constant.operation().attr("value");
+    of.and_then(AttributeExt::splat_bits)
+}
+
+/// Whether all elements of a tensor of `bf16` are the same NaN.
+fn is_not_a_number(value: Value<'_, '_>) -> bool {
+    let infinite = 0x7f80;
+    constant_bits(value).is_some_and(|bits| bits & 0x7fff > infinite)
+}
+
+/// The digits of a byte that is used as the exponent: a power of two, zero or infinity. Where the smallest byte stands for a
+/// number below those that have an exponent, the larger of its bits and the others' is taken.
 fn power_of_two(bits: Value<'_, '_>) -> Option<Digits> {
+    let (bits, least) = match arith::MaxUIOp::defining(bits) {
+        Some(larger) => {
+            let smallest = constant_bits(larger.rhs())?;
+            if !smallest.is_power_of_two() || smallest >> (MANTISSA - 1) != 0 {
+                return None;
+            }
+            (
+                larger.lhs(),
+                LEAST + smallest.trailing_zeros().cast_signed(),
+            )
+        }
+        None => (bits, -126),
+    };
     let shift = arith::ShLIOp::defining(bits)?;
-    let distance = arith::ConstantOp::defining(shift.rhs())?;
-    let by = distance
-        .operation()
-        .attr("value")
-        .and_then(AttributeExt::splat_bits)?;
+    let by = constant_bits(shift.rhs())?;
     let byte = arith::ExtUIOp::defining(shift.lhs())?;
     let is_byte = RankedTensor::of(byte.r#in().r#type())
         .is_some_and(|tensor| types::element(tensor.element()) == Some(Element::Int(8)));
-    (by == u64::from(MANTISSA - 1) && is_byte).then_some(Digits {
-        count: 1,
-        least: -126,
-    })
+    (by == u64::from(MANTISSA - 1) && is_byte).then_some(Digits { count: 1, least })
 }
 
 /// Whether products of the operands' elements are always exact.

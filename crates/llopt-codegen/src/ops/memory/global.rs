@@ -15,7 +15,7 @@ use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::targets::hooks::{
-    Access, BufferAccess, BufferHooks, Cache, Caching, Eviction, Hooks, Words,
+    Access, BufferAccess, BufferHooks, Cache, Caching, Eviction, Hooks, MaskedLoad, Words,
 };
 use crate::values::element::LlvmType;
 use crate::values::registers::Registers;
@@ -158,15 +158,27 @@ pub(crate) fn load_groups<'ctx>(
     groups: &Groups,
     load: &PointerLoad<'ctx>,
 ) -> Vec<V<'ctx>> {
-    let element = load.element;
+    let (e, hooks, element) = (lowering.e, lowering.hooks(), load.element);
     let (masks, other) = (load.masks.as_ref(), load.other.as_ref());
     let words = Words::of(element.memory_bits(), groups.width as u32);
     let mut loaded = unwanted(lowering, of);
+    // Accesses that are emitted together, with the registers of each.
+    let mut together: Vec<(&[usize], MaskedLoad<'ctx>)> = Vec::new();
+    let emit = |together: &mut Vec<(&[usize], MaskedLoad<'ctx>)>,
+                loaded: &mut [Option<V<'ctx>>]| {
+        let (registers, loads): (Vec<_>, Vec<_>) = together.drain(..).unzip();
+        for (group, result) in registers.into_iter().zip(hooks.load_all(e, &loads)) {
+            let values = storage::unpack(e, element, words, &result);
+            for (register, value) in group.iter().zip(values) {
+                loaded[*register] = Some(value);
+            }
+        }
+    };
     for group in &groups.groups {
-        let mask = match mask_of(lowering.e, masks, group[0]) {
+        let mask = match mask_of(e, masks, group[0]) {
             Mask::Never => {
                 for register in group {
-                    loaded[*register] = Some(other_or_zero(lowering.e, element, other, *register));
+                    loaded[*register] = Some(other_or_zero(e, element, other, *register));
                 }
                 continue;
             }
@@ -179,26 +191,25 @@ pub(crate) fn load_groups<'ctx>(
             words,
             caching: load.caching,
         };
-        let other_words = match (other, mask) {
+        let joins = |(_, before): &(&[usize], MaskedLoad<'ctx>)| {
+            hooks.share_condition(&before.access, &access)
+        };
+        if !together.last().is_some_and(joins) {
+            emit(&mut together, &mut loaded);
+        }
+        let other = match (other, mask) {
             (Some(values), Some(_)) => Some(storage::pack(
-                lowering.e,
-                lowering.hooks(),
+                e,
+                hooks,
                 element,
                 words,
                 &pick(values, group),
             )),
             _ => None,
         };
-        let result = lowering
-            .hooks()
-            .load(lowering.e, &access, other_words.as_deref());
-        for (register, value) in group
-            .iter()
-            .zip(storage::unpack(lowering.e, element, words, &result))
-        {
-            loaded[*register] = Some(value);
-        }
+        together.push((group, MaskedLoad { access, other }));
     }
+    emit(&mut together, &mut loaded);
     fill(of, loaded)
 }
 

@@ -1,13 +1,15 @@
 //! The requirements of LLVM's AMDGPU back end, AMD's loader, and ocml and ockl.
 
+use std::collections::HashMap;
+
 use inkwell::AddressSpace;
-use inkwell::attributes::AttributeLoc;
+use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::module::{FlagBehavior, Linkage, Module};
 use inkwell::targets::RelocMode;
-use inkwell::values::{FunctionValue, InstructionOpcode, InstructionValue};
+use inkwell::values::{BasicValue, FunctionValue, InstructionOpcode, InstructionValue, IntValue};
 use llopt_target::Target;
 
 use super::kernel::WORK_GROUP_SIZE;
@@ -20,6 +22,8 @@ use crate::targets::back_end::{BackEnd, Effect, VendorPasses};
 
 /// The version of the code objects that are emitted, times a hundred.
 const CODE_OBJECT_VERSION: u64 = 500;
+/// The address space of shared memory.
+const SHARED: u16 = 3;
 
 impl BackEnd for Amdgpu {
     fn relocation(&self) -> RelocMode {
@@ -91,6 +95,79 @@ impl BackEnd for Amdgpu {
         }
     }
 
+    fn differs(&self, instruction: InstructionValue<'_>) -> Option<bool> {
+        match instruction.get_opcode() {
+            // Only loads from global memory go to scalar registers.
+            InstructionOpcode::Load => {
+                let from = instruction.get_operand(0)?.value()?;
+                let of_lanes = AddressSpace::from(SHARED);
+                let is_shared =
+                    from.into_pointer_value().get_type().get_address_space() == of_lanes;
+                is_shared.then_some(true)
+            }
+            InstructionOpcode::Call => {
+                let name = called(instruction)?;
+                let name = name.strip_prefix("llvm.amdgcn.")?;
+                let is_one_of =
+                    |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+                if is_one_of(&["readfirstlane", "readlane", "ballot"]) {
+                    Some(false)
+                } else if is_one_of(&["workitem.id", "mbcnt", "raw.ptr.buffer.load"]) {
+                    Some(true)
+                } else {
+                    None
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn opaque_copy<'ctx>(
+        &self,
+        builder: &Builder<'ctx>,
+        value: InstructionValue<'ctx>,
+    ) -> Option<InstructionValue<'ctx>> {
+        let own = IntValue::try_from(value).ok()?;
+        let of = own.get_type();
+        let context = of.get_context();
+        let r#type = of.fn_type(&[of.into()], false);
+        // The result is in a vector register, that of the operand if nothing else needs it.
+        let (text, constraints) = (String::new(), "=v,0".to_owned());
+        let copies =
+            context.create_inline_asm(r#type, text, constraints, false, false, None, false);
+        let call = builder
+            .build_indirect_call(r#type, copies, &[own.into()], "")
+            .expect("bug in llopt: a call at the builder's place");
+        // It has no effect, but is not moved out of a loop.
+        for (name, number) in [("convergent", 0), ("nounwind", 0), ("memory", 0)] {
+            let kind = Attribute::get_named_enum_kind_id(name);
+            let attribute = context.create_enum_attribute(kind, number);
+            call.add_attribute(AttributeLoc::Function, attribute);
+        }
+        let copy = call.try_as_basic_value().basic()?;
+        copy.as_instruction_value()
+    }
+
+    fn spills(&self, assembly: &str) -> bool {
+        let mut labels: HashMap<&str, usize> = HashMap::new();
+        let mut last = None;
+        for (place, line) in assembly.lines().enumerate() {
+            let line = line.trim();
+            if let Some(label) = line.strip_suffix(':') {
+                labels.insert(label, place);
+            } else if is_reload(line) {
+                last = Some(place);
+            } else if line.starts_with("s_branch") || line.starts_with("s_cbranch") {
+                let to = line.split_whitespace().nth(1);
+                let start = to.and_then(|to| labels.get(to));
+                if start.is_some_and(|start| last.is_some_and(|reload| reload > *start)) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
     fn stop_scheduling<'ctx>(&self, module: &Module<'ctx>, builder: &Builder<'ctx>) {
         let Some(stops) = Intrinsic::find("llvm.amdgcn.sched.barrier") else {
             return;
@@ -108,6 +185,13 @@ impl BackEnd for Amdgpu {
         keep_large_constants(module, self.target.largest_address_offset());
         true
     }
+}
+
+/// Whether an instruction reads a value from where a thread keeps it: by the instructions for a thread's own memory, or through
+/// the descriptor of all of it where there are none.
+fn is_reload(instruction: &str) -> bool {
+    instruction.starts_with("scratch_load")
+        || instruction.starts_with("buffer_load") && instruction.contains(" off, s[0:3], 0")
 }
 
 /// Whether the mask of a barrier of the scheduler is zero.

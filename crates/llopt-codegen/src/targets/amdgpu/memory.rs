@@ -1,14 +1,18 @@
 //! Global and buffer accesses on AMD.
 //!
 //! A masked global access is a branch around a plain one: the hardware has no predicates, and LLVM turns
-//! the branch into a change of the execution mask. A buffer access needs no branch: an offset beyond the
+//! the branch into a change of the execution mask. Loads that follow each other under one condition have one branch around
+//! all of them, so that the block of instructions that LLVM schedules does not end at each. A buffer access needs no branch: an offset beyond the
 //! descriptor's range reads zero and writes nothing, so masking selects such an offset.
 
-use inkwell::values::{BasicValue, InstructionValue};
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValue, InstructionOpcode, InstructionValue, PhiValue};
 use llopt_target::{Feature, Target};
 
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
-use crate::targets::hooks::{Access, AccessCounts, BufferAccess, Cache, Caching, Eviction, Words};
+use crate::targets::hooks::{
+    Access, AccessCounts, BufferAccess, Cache, Caching, Eviction, MaskedLoad, Words,
+};
 
 /// Loads `access.words`.
 pub fn load<'ctx>(
@@ -16,15 +20,32 @@ pub fn load<'ctx>(
     access: &Access<'ctx>,
     other: Option<&[V<'ctx>]>,
 ) -> Vec<V<'ctx>> {
-    let Words { bits, count } = access.words;
-    let word = e.int(bits).into();
-    let of = if count == 1 {
-        word
-    } else {
-        e.vector(word, count).into()
+    let load = MaskedLoad {
+        access: *access,
+        other: other.map(<[_]>::to_vec),
     };
-    let read = || {
-        let value = e.load(of, access.pointer, access.words.bytes());
+    load_all(e, &[load]).swap_remove(0)
+}
+
+/// Whether one branch serves two accesses.
+pub fn share_condition<'ctx>(one: &Access<'ctx>, next: &Access<'ctx>) -> bool {
+    let masks = one.mask.zip(next.mask);
+    masks.is_some_and(|(one, next)| is_same(one, next, DEPTH))
+}
+
+/// Loads the words of accesses under the mask of the first one.
+pub fn load_all<'ctx>(e: &Emitter<'ctx>, loads: &[MaskedLoad<'ctx>]) -> Vec<Vec<V<'ctx>>> {
+    let of = |load: &MaskedLoad<'ctx>| -> BasicTypeEnum<'ctx> {
+        let Words { bits, count } = load.access.words;
+        let word = e.int(bits).into();
+        match count {
+            1 => word,
+            _ => e.vector(word, count).into(),
+        }
+    };
+    let read = |load: &MaskedLoad<'ctx>| {
+        let access = load.access;
+        let value = e.load(of(load), access.pointer, access.words.bytes());
         if let Some(instruction) = value.as_instruction_value() {
             let nontemporal = matches!(
                 access.caching.cache,
@@ -40,23 +61,60 @@ pub fn load<'ctx>(
         }
         value
     };
-    let Some(mask) = access.mask else {
-        return e.unpack(read());
+    let Some(mask) = loads.first().and_then(|load| load.access.mask) else {
+        return loads.iter().map(|load| e.unpack(read(load))).collect();
     };
     let before = e.block();
     let function = e.function();
     let (then, after) = (e.new_block(function), e.new_block(function));
-    let otherwise = other.map_or_else(|| e.zero(of), |words| e.pack(words));
+    let otherwise = loads.iter().map(|load| match &load.other {
+        Some(words) => e.pack(words),
+        None => e.zero(of(load)),
+    });
+    let otherwise: Vec<V<'ctx>> = otherwise.collect();
     e.branch_if(mask, then, after);
     let from = e.block();
     debug_assert_eq!(before, from);
     e.enter(then);
-    let loaded = read();
+    let loaded: Vec<V<'ctx>> = loads.iter().map(read).collect();
     e.branch(after);
     e.enter(after);
-    let phi = e.phi(of);
-    phi.add_incoming(&[(&loaded, then), (&otherwise, from)]);
-    e.unpack(phi.as_basic_value())
+    let phis = loads.iter().map(|load| e.phi(of(load)));
+    let phis: Vec<PhiValue<'ctx>> = phis.collect();
+    for ((phi, loaded), otherwise) in phis.iter().zip(&loaded).zip(&otherwise) {
+        phi.add_incoming(&[(loaded, then), (otherwise, from)]);
+    }
+    phis.iter()
+        .map(|phi| e.unpack(phi.as_basic_value()))
+        .collect()
+}
+
+/// Instructions between two conditions and what they have in common, at most.
+const DEPTH: u32 = 4;
+
+/// Whether two values are the same by what they are computed of: each register of a mask is computed by itself, also where
+/// all are equal.
+fn is_same<'ctx>(one: V<'ctx>, other: V<'ctx>, depth: u32) -> bool {
+    if one == other {
+        return true;
+    }
+    let made = one.as_instruction_value().zip(other.as_instruction_value());
+    let Some((one, other)) = made.filter(|_| depth > 0) else {
+        return false;
+    };
+    let is_known = matches!(
+        one.get_opcode(),
+        InstructionOpcode::And | InstructionOpcode::Or | InstructionOpcode::Xor
+    );
+    let is_compared = one.get_opcode() == InstructionOpcode::ICmp
+        && one.get_icmp_predicate() == other.get_icmp_predicate();
+    one.get_opcode() == other.get_opcode()
+        && (is_known || is_compared)
+        && (0..one.get_num_operands()).all(|index| {
+            let operand = |of: InstructionValue<'ctx>| of.get_operand(index)?.value();
+            let operands = operand(one).zip(operand(other));
+            operands.is_some_and(|(one, other)| is_same(one, other, depth - 1))
+        })
 }
 
 /// Stores `words`.

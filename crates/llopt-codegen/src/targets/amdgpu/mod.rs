@@ -20,8 +20,8 @@ use crate::llvm::c_api::fence;
 use crate::llvm::emitter::{AsmEffect, Emitter, V};
 use crate::targets::hooks::{
     Access, AccessCounts, AssemblyRules, Atomic, BufferAccess, BufferHooks, BufferPlace,
-    FenceOrdering, Hooks, Launch, Math, MatrixAccess, MatrixHooks, Rounding, Scheduling, Scope,
-    SmallFloat, SourcePlace, Update, WarpCopies, WarpCopy,
+    FenceOrdering, Hooks, Launch, MaskedLoad, Math, MatrixAccess, MatrixHooks, Rounding,
+    Scheduling, Scope, SmallFloat, SourcePlace, Update, WarpCopies, WarpCopy,
 };
 
 /// The hooks of AMD's architectures.
@@ -225,6 +225,14 @@ impl Hooks for Amdgpu {
         other: Option<&[V<'ctx>]>,
     ) -> Vec<V<'ctx>> {
         memory::load(e, access, other)
+    }
+
+    fn share_condition(&self, one: &Access<'_>, next: &Access<'_>) -> bool {
+        memory::share_condition(one, next)
+    }
+
+    fn load_all<'ctx>(&self, e: &Emitter<'ctx>, loads: &[MaskedLoad<'ctx>]) -> Vec<Vec<V<'ctx>>> {
+        memory::load_all(e, loads)
     }
 
     fn store<'ctx>(&self, e: &Emitter<'ctx>, access: &Access<'ctx>, words: &[V<'ctx>]) {

@@ -45,6 +45,15 @@ pub struct Access<'ctx> {
     pub caching: Caching,
 }
 
+/// An access that loads, and the words that are taken where its mask is false.
+#[derive(Clone, Debug)]
+pub struct MaskedLoad<'ctx> {
+    /// The access.
+    pub access: Access<'ctx>,
+    /// The words; zeros when absent.
+    pub other: Option<Vec<V<'ctx>>>,
+}
+
 /// An asynchronous copy of one lane from global to shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct AsyncCopy<'ctx> {

@@ -16,6 +16,7 @@ use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::tt::{AddPtrOp, LoadOp, ReduceOp, ScanOp, StoreOp};
 use llopt_mlir::ir::{OperationExt, Walk, key};
 use llopt_plan::global_access::{Addresses, mask_width};
+use llopt_plan::search_limit::Gap;
 use llopt_plan::{elementwise, types};
 use llopt_target::Target;
 use melior::ir::{OperationRef, Value, ValueLike};
@@ -45,6 +46,15 @@ impl Saving {
     /// Whether both the cost and the code shrink by at least this part.
     pub(super) fn is_above(self, share: f32) -> bool {
         self.saved >= share * self.all && self.spared >= share * self.code
+    }
+
+    /// What the code costs with masks and without, executed once by a warp.
+    pub(super) fn gap(self) -> Gap {
+        Gap {
+            found: f64::from(self.all),
+            bound: f64::from(self.all - self.saved),
+            unit: "cycles",
+        }
     }
 
     /// That of so many instructions of this cost.

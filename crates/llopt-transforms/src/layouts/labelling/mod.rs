@@ -70,6 +70,7 @@ pub use cost::{Cost, IMPOSSIBLE, Known};
 use edges::EdgeCosts;
 pub use problem::{Labelling, Problem};
 use relaxation::Relaxation;
+pub(super) use search::MOST_ENTRIES;
 
 impl<'f> Problem<'f> {
     /// A problem without nodes.
