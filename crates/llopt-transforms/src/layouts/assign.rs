@@ -47,7 +47,7 @@ use super::facts::Facts;
 use super::graph::{Graph, Unrelated, dead};
 use super::grid::Grid;
 use super::pins::{Keep, Pins, release};
-use super::products::Product;
+use super::products::{Product, multiplied_by};
 use super::relation::is_cheap;
 use super::{recompute, transposed_products, write};
 use crate::flow::Symbols;
@@ -129,7 +129,8 @@ pub(super) fn choose<'c: 'a, 'a>(
     let pins = keep.map_or_else(Pins::default, |keep| release(&functions, keep, grid));
     let symbols = Symbols::of(module);
     let catalog = Catalog::default();
-    let costs = Costs::new(target, &functions, grid);
+    let multiplied = multiplied_by(&functions, target, grid);
+    let costs = Costs::new(target, &functions, grid, multiplied);
     let mut facts = Facts::of(module);
     let mut may_store = true;
     // Once values are copied, or none is, all prices are those of what is written.

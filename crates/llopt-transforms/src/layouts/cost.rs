@@ -43,10 +43,8 @@ use super::facts::Facts;
 use super::grid::Grid;
 use super::labelling::{Cost, IMPOSSIBLE};
 use super::offset_sums;
-use super::products::Product;
 use super::relation::{element_bits, is_cheap, only_renames};
 use super::residency::has_several_blocks;
-use crate::products::products_in;
 
 /// Costs are integers in this fraction of a wavefront.
 const SCALE: f64 = 64.0;
@@ -125,6 +123,17 @@ fn row(prices: &mut Vec<Vec<KnownPrice>>, from: u32, ends: usize) -> &mut Vec<Kn
 /// op and the facts about its operands alone, so it holds for as long as there is the op.
 type OfOps = FxHashMap<(usize, LayoutId, bool), f32>;
 
+/// What computes the products of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Multiplied {
+    /// There are none.
+    Nowhere,
+    /// Matrix units compute all.
+    ByUnits,
+    /// Threads compute some.
+    ByThreads,
+}
+
 /// The costs of a target.
 pub(super) struct Costs {
     pub(super) target: Target,
@@ -133,10 +142,7 @@ pub(super) struct Costs {
     pub(super) global: GlobalCosts,
     /// Whether other blocks work while one waits.
     hides_waits: bool,
-    /// Whether matrix units compute all products, and there are any.
-    beside_units: bool,
-    /// Whether threads compute a product.
-    threads_multiply: bool,
+    multiplied: Multiplied,
     /// By what it is from, what to, the bits of an element, and the bits by which it is taken in parts; to or from memory
     /// these are accesses.
     conversions: RefCell<FxHashMap<(MapId, MapId, u32, u32), f32>>,
@@ -165,18 +171,14 @@ pub(super) fn units(cost: Cost) -> f64 {
 }
 
 impl Costs {
-    /// The costs of a module, given its functions and the threads that they are laid out for.
-    pub(super) fn new(target: Target, functions: &[OperationRef<'_, '_>], grid: Grid) -> Self {
+    /// The costs of a module, given its functions, the threads that they are laid out for, and what computes their products.
+    pub(super) fn new(
+        target: Target,
+        functions: &[OperationRef<'_, '_>],
+        grid: Grid,
+        multiplied: Multiplied,
+    ) -> Self {
         let hides_waits = has_several_blocks(functions, target, grid);
-        let mut products = functions
-            .iter()
-            .flat_map(|function| products_in(*function))
-            .peekable();
-        let multiplies = products.peek().is_some();
-        let has_unit = |product| {
-            Product::of(product, true, target, grid).is_some_and(|product| product.has_unit())
-        };
-        let by_units = products.all(has_unit);
         Self {
             target,
             machine: target.machine(),
@@ -185,8 +187,7 @@ impl Costs {
                 false => target.global_costs(),
             },
             hides_waits,
-            beside_units: multiplies && by_units && !hides_waits,
-            threads_multiply: !by_units,
+            multiplied,
             conversions: RefCell::default(),
             rings: RefCell::default(),
             outlines: RefCell::default(),
@@ -205,9 +206,14 @@ impl Costs {
         self.hides_waits
     }
 
+    /// Whether the matrix units take longest, so that arithmetic costs hardly more than its issue.
+    fn is_beside_units(&self) -> bool {
+        self.multiplied == Multiplied::ByUnits && !self.hides_waits
+    }
+
     /// Whether threads compute a product, of which each takes whole rows and columns of the factors.
     pub(super) fn threads_multiply(&self) -> bool {
-        self.threads_multiply
+        self.multiplied == Multiplied::ByThreads
     }
 
     /// What is left of a cost if other blocks work during the waits that it contains.
@@ -483,7 +489,7 @@ impl Costs {
         bits: u32,
     ) -> f32 {
         let words = bits.div_ceil(32) as f32;
-        let elements = match self.beside_units {
+        let elements = match self.is_beside_units() {
             true => registers(layout),
             false => unlike(operation, layout, facts),
         };
@@ -493,7 +499,7 @@ impl Costs {
     /// The cost of an arithmetic instruction.
     fn of_instruction(&self) -> f32 {
         let costs = &self.machine().costs;
-        match self.beside_units {
+        match self.is_beside_units() {
             true => costs.issue,
             false => costs.arithmetic,
         }

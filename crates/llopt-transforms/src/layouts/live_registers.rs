@@ -92,12 +92,12 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             .graph
             .functions
             .iter()
-            .map(|function| self.live_ranges(*function))
+            .map(|function| live_ranges(self, *function))
             .collect();
-        let mut full = self.full(&functions, candidates, &solution.labels);
+        let mut full = fullest(self, &functions, candidates, &solution.labels);
         let mut least = solution
             .cost
-            .saturating_add(self.spilling(&functions, &full));
+            .saturating_add(spilling(self, &functions, &full));
         let mut best = solution;
         let mut priced: Option<Problem<'_>> = None;
         let mut known: Vec<(usize, usize)> = Vec::new();
@@ -114,18 +114,18 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 known.push((*function, *point));
                 let function = &functions[*function];
                 for range in function.at(*point) {
-                    let price = |words: u64| self.of_spilling(words, function.runs[*point]);
+                    let price = |words: u64| of_spilling(self, words, function.runs[*point]);
                     let labels = candidates[range.node].iter();
                     let prices: Vec<Cost> = labels
-                        .map(|label| price(self.words(range, *label)))
+                        .map(|label| price(words(self, range, *label)))
                         .collect();
                     priced.add_edge(range.node, range.node, move |label, _| prices[label]);
                 }
             }
             let mut other = priced.solve();
             other.cost = problem.cost(&other.labels);
-            full = self.full(&functions, candidates, &other.labels);
-            let cost = other.cost.saturating_add(self.spilling(&functions, &full));
+            full = fullest(self, &functions, candidates, &other.labels);
+            let cost = other.cost.saturating_add(spilling(self, &functions, &full));
             if cost < least {
                 // What is known of the least cost holds for the problem without prices.
                 let bound = best.bound;
@@ -139,142 +139,148 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         best
     }
+}
 
-    /// What it costs to store so many words and to load them again, at a point that runs so often.
-    fn of_spilling(&self, words: u64, runs: f64) -> Cost {
-        times(2.0 * self.costs.reload() * words as f32, runs)
-    }
+/// What it costs to store so many words and to load them again, at a point that runs so often.
+fn of_spilling(engine: &Engine<'_, '_, '_>, words: u64, runs: f64) -> Cost {
+    times(2.0 * engine.costs.reload() * words as f32, runs)
+}
 
-    fn spilling(&self, functions: &[LiveRanges], full: &[Full]) -> Cost {
-        let costs = full.iter().map(|full| {
-            let runs = functions[full.function].runs[full.point];
-            self.of_spilling(full.excess, runs)
-        });
-        costs.fold(0, Cost::saturating_add)
-    }
+fn spilling(engine: &Engine<'_, '_, '_>, functions: &[LiveRanges], full: &[Full]) -> Cost {
+    let costs = full.iter().map(|full| {
+        let runs = functions[full.function].runs[full.point];
+        of_spilling(engine, full.excess, runs)
+    });
+    costs.fold(0, Cost::saturating_add)
+}
 
-    /// The fullest point of each loop in which there are too few registers.
-    fn full(
-        &self,
-        functions: &[LiveRanges],
-        candidates: &[Vec<LayoutId>],
-        labels: &[usize],
-    ) -> Vec<Full> {
-        let threads = self.grid.num_warps * self.grid.threads_per_warp;
-        let limit = self.costs.target.registers_of_each(threads);
-        let limit = u64::from(limit.saturating_sub(BESIDE));
-        let mut found = Vec::new();
-        for (function, ranges) in functions.iter().enumerate() {
-            let label = |node: usize| candidates[node][labels[node]];
-            let live = ranges.live(|range| self.words(range, label(range.node)));
-            for points in &ranges.loops {
-                let fullest = points.iter().max_by_key(|point| live[**point]);
-                found.extend(
-                    fullest
-                        .filter(|point| live[**point] > limit)
-                        .map(|&point| Full {
-                            function,
-                            point,
-                            excess: live[point] - limit,
-                        }),
-                );
-            }
+/// The fullest point of each loop in which there are too few registers.
+fn fullest(
+    engine: &Engine<'_, '_, '_>,
+    functions: &[LiveRanges],
+    candidates: &[Vec<LayoutId>],
+    labels: &[usize],
+) -> Vec<Full> {
+    let threads = engine.grid.num_warps * engine.grid.threads_per_warp;
+    let limit = engine.costs.target.registers_of_each(threads);
+    let limit = u64::from(limit.saturating_sub(BESIDE));
+    let mut found = Vec::new();
+    for (function, ranges) in functions.iter().enumerate() {
+        let label = |node: usize| candidates[node][labels[node]];
+        let live = ranges.live(|range| words(engine, range, label(range.node)));
+        for points in &ranges.loops {
+            let fullest = points.iter().max_by_key(|point| live[**point]);
+            found.extend(
+                fullest
+                    .filter(|point| live[**point] > limit)
+                    .map(|&point| Full {
+                        function,
+                        point,
+                        excess: live[point] - limit,
+                    }),
+            );
         }
-        found
     }
+    found
+}
 
-    /// The words of a thread for a tensor whose node has a label.
-    fn words(&self, range: &Range, label: LayoutId) -> u64 {
-        let given = self.given(&self.graph.nodes[range.node], range.shape, label);
-        let held = given.filter(|given| !self.catalog.is_in_memory(*given));
-        let map = held.and_then(|held| self.catalog.map(held));
-        map.map_or(0, |map| {
-            let elements = registers(&self.catalog.linear(map));
-            (elements * u64::from(range.bits)).div_ceil(u64::from(u32::BITS))
-        })
-    }
+/// The words of a thread for a tensor whose node has a label.
+fn words(engine: &Engine<'_, '_, '_>, range: &Range, label: LayoutId) -> u64 {
+    let given = engine.given(&engine.graph.nodes[range.node], range.shape, label);
+    let held = given.filter(|given| !engine.catalog.is_in_memory(*given));
+    let map = held.and_then(|held| engine.catalog.map(held));
+    map.map_or(0, |map| {
+        let elements = registers(&engine.catalog.linear(map));
+        (elements * u64::from(range.bits)).div_ceil(u64::from(u32::BITS))
+    })
+}
 
-    /// The tensors of a function that occupy registers.
-    fn live_ranges(&self, function: OperationRef<'c, 'a>) -> LiveRanges {
-        let program = Program::of(function);
-        let points = &program.points;
-        // The last point in each op.
-        let mut last: Vec<usize> = (0..points.len()).collect();
-        let around = |operation: OperationRef<'c, 'a>| {
-            std::iter::successors(operation.parent_op(), |outer| outer.parent_op())
-        };
-        for (number, point) in points.iter().enumerate() {
-            for outer in around(point.operation).filter_map(|outer| program.number(outer)) {
-                last[outer] = last[outer].max(number);
-            }
+/// The tensors of a function that occupy registers.
+fn live_ranges<'c: 'a, 'a>(
+    engine: &Engine<'_, 'c, 'a>,
+    function: OperationRef<'c, 'a>,
+) -> LiveRanges {
+    let program = Program::of(function);
+    let points = &program.points;
+    // The last point in each op.
+    let mut last: Vec<usize> = (0..points.len()).collect();
+    let around = |operation: OperationRef<'c, 'a>| {
+        std::iter::successors(operation.parent_op(), |outer| outer.parent_op())
+    };
+    for (number, point) in points.iter().enumerate() {
+        for outer in around(point.operation).filter_map(|outer| program.number(outer)) {
+            last[outer] = last[outer].max(number);
         }
-        let mut ranges = Vec::new();
-        for (number, point) in points.iter().enumerate() {
-            let operation = point.operation;
-            let results = operation.result_values();
-            let mut made: Vec<(Value<'c, 'a>, usize)> =
-                results.map(|result| (result, last[number])).collect();
-            if operation.previous_op().is_none()
-                && let Some(block) = operation.parent_block()
-            {
-                made.extend(block.argument_values().map(|argument| (argument, number)));
-            }
-            for (value, first) in made {
-                let Some((node, shape, bits)) = self.held(value) else {
-                    continue;
-                };
-                let uses = uses(value).into_iter().filter_map(|user| {
-                    let user = std::iter::once(user).chain(around(user));
-                    let used = user.into_iter().find_map(|user| program.number(user))?;
-                    let outer = std::iter::successors(points[used].inside_loop, |outer| {
-                        points[*outer].inside_loop
-                    });
-                    let repeated = outer.filter(|outer| *outer > first);
-                    Some(repeated.map(|outer| last[outer] + 1).fold(used, usize::max))
+    }
+    let mut ranges = Vec::new();
+    for (number, point) in points.iter().enumerate() {
+        let operation = point.operation;
+        let results = operation.result_values();
+        let mut made: Vec<(Value<'c, 'a>, usize)> =
+            results.map(|result| (result, last[number])).collect();
+        if operation.previous_op().is_none()
+            && let Some(block) = operation.parent_block()
+        {
+            made.extend(block.argument_values().map(|argument| (argument, number)));
+        }
+        for (value, first) in made {
+            let Some((node, shape, bits)) = held(engine, value) else {
+                continue;
+            };
+            let uses = uses(value).into_iter().filter_map(|user| {
+                let user = std::iter::once(user).chain(around(user));
+                let used = user.into_iter().find_map(|user| program.number(user))?;
+                let outer = std::iter::successors(points[used].inside_loop, |outer| {
+                    points[*outer].inside_loop
                 });
-                if let Some(end) = uses.max().filter(|end| *end > first) {
-                    ranges.push(Range {
-                        node,
-                        shape,
-                        bits,
-                        first,
-                        end,
-                    });
-                }
+                let repeated = outer.filter(|outer| *outer > first);
+                Some(repeated.map(|outer| last[outer] + 1).fold(used, usize::max))
+            });
+            if let Some(end) = uses.max().filter(|end| *end > first) {
+                ranges.push(Range {
+                    node,
+                    shape,
+                    bits,
+                    first,
+                    end,
+                });
             }
         }
-        let mut loops: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
-        for (number, point) in points.iter().enumerate() {
-            loops.entry(point.inside_loop).or_default().push(number);
-        }
-        let mut loops: Vec<Vec<usize>> = loops.into_values().collect();
-        loops.sort_unstable();
-        LiveRanges {
-            ranges,
-            runs: points
-                .iter()
-                .map(|point| self.graph.frequencies.of_op(point.operation))
-                .collect(),
-            loops,
-        }
     }
+    let mut loops: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
+    for (number, point) in points.iter().enumerate() {
+        loops.entry(point.inside_loop).or_default().push(number);
+    }
+    let mut loops: Vec<Vec<usize>> = loops.into_values().collect();
+    loops.sort_unstable();
+    LiveRanges {
+        ranges,
+        runs: points
+            .iter()
+            .map(|point| engine.graph.frequencies.of_op(point.operation))
+            .collect(),
+        loops,
+    }
+}
 
-    /// The node, shape and bits of an element of a tensor that has registers of its own.
-    fn held(&self, value: Value<'c, 'a>) -> Option<(usize, ShapeId, u32)> {
-        let tensor = RankedTensor::of(value.r#type())?;
-        let node = self.graph.node_of_value(value)?;
-        let element = tensor.element();
-        let is_address = Pointer::of(element).is_some()
-            || element.is_integer() && matches!(element.bit_width(), Some(1 | 32 | 64));
-        let is_free = value
-            .defining_op()
-            .is_some_and(|made| only_renames(made) || is_cheap(made) || self.is_ahead(made));
-        if is_address || is_free || self.is_from_nothing(node) {
-            return None;
-        }
-        let shape = self.catalog.shape(&tensor.shape());
-        Some((node, shape, element_bits(tensor)))
+/// The node, shape and bits of an element of a tensor that has registers of its own.
+fn held<'c: 'a, 'a>(
+    engine: &Engine<'_, 'c, 'a>,
+    value: Value<'c, 'a>,
+) -> Option<(usize, ShapeId, u32)> {
+    let tensor = RankedTensor::of(value.r#type())?;
+    let node = engine.graph.node_of_value(value)?;
+    let element = tensor.element();
+    let is_address = Pointer::of(element).is_some()
+        || element.is_integer() && matches!(element.bit_width(), Some(1 | 32 | 64));
+    let is_free = value
+        .defining_op()
+        .is_some_and(|made| only_renames(made) || is_cheap(made) || engine.is_ahead(made));
+    if is_address || is_free || engine.is_from_nothing(node) {
+        return None;
     }
+    let shape = engine.catalog.shape(&tensor.shape());
+    Some((node, shape, element_bits(tensor)))
 }
 
 impl LiveRanges {

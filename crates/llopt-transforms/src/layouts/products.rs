@@ -30,8 +30,9 @@ use llopt_target::Target;
 use llopt_target::matrix::{MatrixElement, MatrixInstruction, Operand, instructions_for};
 use melior::ir::{OperationRef, Type, TypeLike, Value, ValueLike};
 
-use super::cost::registers;
+use super::cost::{Multiplied, registers};
 use super::grid::Grid;
+use crate::products::products_in;
 
 /// Parts of a multiprocessor that have a matrix unit each; a warp uses one of them.
 pub(crate) const UNITS: f32 = 4.0;
@@ -107,6 +108,23 @@ fn k_is_contiguous(buffer: &Encoding, operand: usize, shape: &[u64]) -> bool {
         memory.in_dim_size_log2(Dim::OFFSET) > 0
             && memory.basis_entry(Dim::OFFSET, 0, Dim::tensor(1 - operand)) != 0
     })
+}
+
+/// What computes the products of functions.
+pub(super) fn multiplied_by(
+    functions: &[OperationRef<'_, '_>],
+    target: Target,
+    grid: Grid,
+) -> Multiplied {
+    let mut multiplied = Multiplied::Nowhere;
+    for product in functions.iter().flat_map(|function| products_in(*function)) {
+        let product = Product::of(product, true, target, grid);
+        if !product.is_some_and(|product| product.has_unit()) {
+            return Multiplied::ByThreads;
+        }
+        multiplied = Multiplied::ByUnits;
+    }
+    multiplied
 }
 
 /// How the blocks of a cluster may share the result of a product: each has all rows, all columns, or neither, those

@@ -27,6 +27,7 @@ use super::facts::Facts;
 use super::graph::{Graph, Unrelated, dead};
 use super::grid::Grid;
 use super::pins::Pins;
+use super::products::multiplied_by;
 use super::relation::{Relation, element_bits};
 use super::skipped;
 use crate::flow::Symbols;
@@ -81,7 +82,8 @@ pub fn written<'c: 'a, 'a>(
         }
     });
     let (symbols, catalog) = (Symbols::of(module), Catalog::default());
-    let costs = Costs::new(target, &functions, grid);
+    let multiplied = multiplied_by(&functions, target, grid);
+    let costs = Costs::new(target, &functions, grid, multiplied);
     let (pins, facts) = (Pins::default(), Facts::of(module));
     let graph = Graph::of(&functions, &symbols, &catalog, &pins)?;
     let engine = Engine::new(&graph, &catalog, &costs, &facts, &pins, grid);
