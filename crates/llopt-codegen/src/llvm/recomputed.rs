@@ -141,7 +141,7 @@ fn of_function<'ctx>(
             .iter()
             .map(|&block| liveness.most_words(&flow, block));
         let needed = needed.max().unwrap_or(0);
-        if !is_scarce(needed, target, threads) {
+        if needed <= target.registers_of_each(threads) {
             continue;
         }
         let blocks: Vec<BasicBlock<'ctx>> =
