@@ -118,8 +118,10 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
     let lowered = to_llvm(&context, &module, &llvm, &machine, options, &mut time)?;
     let mut metadata = Metadata::of(&lowered.metadata, options);
     let kernel = lowered.module;
+    let mut assembly = None;
     if options.optimize {
-        time.phase("optimise", || optimize::optimize(&kernel, target, &machine))?;
+        let optimized = time.phase("optimise", || optimize::optimize(&kernel, target, &machine))?;
+        assembly = optimized.assembly;
     }
 
     if keep(ArtifactKind::Llvm) {
@@ -133,7 +135,10 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
             Artifact::new(kind, kernel.print_to_string().to_string())
         }),
         ArtifactKind::Ptx | ArtifactKind::Amdgcn => {
-            let text = time.phase("emit", || emit::assembly(kernel, target, &machine));
+            let text = match assembly {
+                Some(text) => Ok(text),
+                None => time.phase("emit", || emit::assembly(kernel, target, &machine)),
+            };
             Artifact::new(kind, unless_refused(&said, text)?)
         }
         ArtifactKind::Cubin => {

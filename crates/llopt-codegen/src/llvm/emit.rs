@@ -67,12 +67,6 @@ pub fn assembly(
     Ok(back_end(target).finish_assembly(text))
 }
 
-/// Whether loops in the code of a module read values that are kept in memory because there are too few registers.
-pub(crate) fn spills(module: &Module<'_>, target: Target, machine: &TargetMachine) -> bool {
-    let text = assembly(module.clone(), target, machine);
-    text.is_ok_and(|text| back_end(target).spills(&text))
-}
-
 /// The relocatable object (AMD).
 ///
 /// # Errors

@@ -38,8 +38,16 @@ use crate::llvm::{
 };
 use crate::targets::back_end::{VendorPasses, back_end};
 
-/// Optimises `module`, into which the device libraries are linked already. Returns the limits at which searches of ours
-/// ended.
+/// What is known of a module after optimisation.
+#[derive(Debug, Default)]
+pub struct Optimized {
+    /// The limits at which searches of ours ended.
+    pub limits: Vec<SearchLimit>,
+    /// The assembly of the module, if it was emitted to decide something.
+    pub assembly: Option<String>,
+}
+
+/// Optimises `module`, into which the device libraries are linked already.
 ///
 /// # Errors
 /// A bug: a pass failed.
@@ -47,7 +55,7 @@ pub fn optimize(
     module: &Module<'_>,
     target: Target,
     machine: &TargetMachine,
-) -> Result<Vec<SearchLimit>, CodegenError> {
+) -> Result<Optimized, CodegenError> {
     let back_end = back_end(target);
     let vendor = back_end.passes();
     parts_where_taken::divide(module);
@@ -81,15 +89,15 @@ pub fn optimize(
     if back_end.after_optimization(module) {
         run(module, machine, "function(early-cse)")?;
     }
-    let mut limits = Vec::new();
-    if target.llvm_allocates_registers() {
-        limits = late_values::order(module, target, &*back_end);
-        first_wait::compute_before(module, &*back_end);
-        recomputed::recompute(module, target, &*back_end, || {
-            emit::spills(module, target, machine)
-        });
+    if !target.llvm_allocates_registers() {
+        return Ok(Optimized::default());
     }
-    Ok(limits)
+    let limits = late_values::order(module, target, &*back_end);
+    first_wait::compute_before(module, &*back_end);
+    let assembly = recomputed::recompute(module, target, &*back_end, || {
+        emit::assembly(module.clone(), target, machine).ok()
+    });
+    Ok(Optimized { limits, assembly })
 }
 
 /// Instructions of the longest block whose vectors are combined.

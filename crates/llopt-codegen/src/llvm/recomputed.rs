@@ -82,14 +82,15 @@ struct Family<'ctx> {
     freed: u32,
 }
 
-/// Computes values in the innermost loops of kernels that have too few registers for them, if loops in the code of the module
-/// read values that are kept in memory.
+/// Computes values in the innermost loops of kernels that have too few registers for them, if loops in the assembly of the
+/// module read values that are kept in memory. Returns the assembly if it was emitted to see that, and still is that of
+/// the module.
 pub(crate) fn recompute(
     module: &Module<'_>,
     target: Target,
     back_end: &dyn BackEnd,
-    spills: impl FnOnce() -> bool,
-) {
+    assembly: impl FnOnce() -> Option<String>,
+) -> Option<String> {
     let mut found = Vec::new();
     for function in module.get_functions() {
         if let Some(threads) = back_end.threads(function) {
@@ -97,8 +98,14 @@ pub(crate) fn recompute(
         }
     }
     let is_known = found.iter().any(|of| of.is_hopeless);
-    if found.is_empty() || !is_known && !spills() {
-        return;
+    if found.is_empty() {
+        return None;
+    }
+    if !is_known {
+        let text = assembly()?;
+        if !back_end.spills(&text) {
+            return Some(text);
+        }
     }
     let builder = module.get_context().create_builder();
     for of in &found {
@@ -108,6 +115,7 @@ pub(crate) fn recompute(
             }
         }
     }
+    None
 }
 
 /// The innermost loops of a kernel of so many threads that may have too few registers, and take values from outside that follow
@@ -413,7 +421,15 @@ mod tests {
         let text = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
         let module = context.create_module_from_ir(text).unwrap();
         let target = Target::parse("hip:gfx1100").unwrap();
-        super::recompute(&module, target, &*back_end(target), || spills);
+        let load = match spills {
+            true => "scratch_load_b32 v0, off, s32",
+            false => "global_load_b32 v0, v[2:3], off",
+        };
+        let assembly = format!("loop:\n {load}\n s_cbranch_vccnz loop\n");
+        let kept = super::recompute(&module, target, &*back_end(target), || {
+            Some(assembly.clone())
+        });
+        assert!(kept.is_none_or(|kept| kept == assembly && !spills));
         module.verify().unwrap();
         let text = module.print_to_string().to_string();
         let (_, text) = text.split_once("loop:").unwrap();

@@ -40,7 +40,7 @@ pub(crate) fn program_id(
             let kept = lowering.hooks().target().global_costs().kept_bytes;
             grid.in_turns(axis, u64::from(kept) / bytes.unsigned_abs().max(1))
         }
-        None if operation.attr(REVERSED).is_some() => grid.from_last(axis, grid.number(axis)),
+        None if operation.attr(REVERSED).is_some() => grid.counted_back(axis, grid.number(axis)),
         None => grid.number(axis),
     };
     lowering.bind_result(operation, vec![value]);
@@ -68,7 +68,7 @@ impl<'ctx> Grid<'_, 'ctx> {
     }
 
     /// A number counted from the last program along an axis.
-    fn from_last(&self, axis: u32, number: V<'ctx>) -> V<'ctx> {
+    fn counted_back(&self, axis: u32, number: V<'ctx>) -> V<'ctx> {
         let e = self.e;
         e.sub(e.sub(self.extent(axis), number), e.i32(1))
     }
@@ -108,7 +108,7 @@ impl<'ctx> Grid<'_, 'ctx> {
         let inside = e.add(e.mul(within, columns), x);
         let is_whole = e.icmp(IntPredicate::ULE, e.add(first, rows), all);
         match axis {
-            Self::X => self.from_last(axis, e.select(is_whole, e.lshr(inside, log), x)),
+            Self::X => self.counted_back(axis, e.select(is_whole, e.lshr(inside, log), x)),
             _ => e.select(is_whole, e.add(first, e.and(inside, mask)), y),
         }
     }

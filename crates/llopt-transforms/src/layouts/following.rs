@@ -22,7 +22,7 @@
 
 use super::catalog::LayoutId;
 use super::engine::Engine;
-use super::graph::{Node, NodeKind};
+use super::graph::{Graph, Node, NodeKind};
 use super::relation::{Relation, is_cheap};
 
 /// Whether every label of a node, which is one in registers, implies a layout of its operands.
@@ -33,10 +33,38 @@ fn takes_all(consumer: &Node<'_, '_>) -> bool {
     )
 }
 
+/// For each node, the use from which its layout follows.
+fn followed(graph: &Graph<'_, '_>) -> Vec<Option<usize>> {
+    let (nodes, uses) = (&graph.nodes, &graph.uses);
+    let mut uses_of: Vec<(usize, usize)> = vec![(0, 0); nodes.len()];
+    for (number, used) in uses.iter().enumerate() {
+        let (count, last) = &mut uses_of[used.producer];
+        (*count, *last) = (*count + 1, number);
+    }
+    let nodes_with_uses = nodes.iter().zip(uses_of);
+    let followed = nodes_with_uses.map(|(node, (count, used))| {
+        let is_free = node.pinned.is_none() && node.operation().is_some_and(is_cheap);
+        let follows = is_free && count == 1 && takes_all(&nodes[uses[used].consumer]);
+        follows.then_some(used)
+    });
+    let mut followed: Vec<Option<usize>> = followed.collect();
+    // What a value with several users is expanded to is not free: the others may want another layout.
+    let mut is_settled = false;
+    while !is_settled {
+        is_settled = true;
+        for used in uses {
+            if followed[used.producer].is_none() {
+                is_settled &= followed[used.consumer].take().is_none();
+            }
+        }
+    }
+    followed
+}
+
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The use from which the layout of a node follows; none if it is chosen.
     pub(super) fn followed(&self, node: usize) -> Option<usize> {
-        let followed = self.followed.get_or_init(|| self.find_followed());
+        let followed = self.followed.get_or_init(|| followed(self.graph));
         followed.get(node).copied().flatten()
     }
 
@@ -47,33 +75,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             leader = self.graph.uses[number].consumer;
         }
         leader
-    }
-
-    fn find_followed(&self) -> Vec<Option<usize>> {
-        let (nodes, uses) = (&self.graph.nodes, &self.graph.uses);
-        let mut uses_of: Vec<(usize, usize)> = vec![(0, 0); nodes.len()];
-        for (number, used) in uses.iter().enumerate() {
-            let (count, last) = &mut uses_of[used.producer];
-            (*count, *last) = (*count + 1, number);
-        }
-        let nodes_with_uses = nodes.iter().zip(uses_of);
-        let followed = nodes_with_uses.map(|(node, (count, used))| {
-            let is_free = node.pinned.is_none() && node.operation().is_some_and(is_cheap);
-            let follows = is_free && count == 1 && takes_all(&nodes[uses[used].consumer]);
-            follows.then_some(used)
-        });
-        let mut followed: Vec<Option<usize>> = followed.collect();
-        // What a value with several users is expanded to is not free: the others may want another layout.
-        let mut is_settled = false;
-        while !is_settled {
-            is_settled = true;
-            for used in uses {
-                if followed[used.producer].is_none() {
-                    is_settled &= followed[used.consumer].take().is_none();
-                }
-            }
-        }
-        followed
     }
 
     /// The labels of all nodes, given those that were chosen.

@@ -24,6 +24,7 @@ pub use crate::shared_loops::SharedLoop;
 pub use crate::written_layouts::{AccessSize, PricedOp, WrittenLayouts};
 
 use inkwell::targets::TargetMachine;
+use llopt_codegen::llvm::optimize::Optimized;
 use llopt_codegen::llvm::{emit, machine, optimize};
 use llopt_codegen::walk::decision::{
     Choice, Decision, Gather, Port, Product, Reduction, Scan, Site,
@@ -258,14 +259,17 @@ fn predict(
         return Ok(Vec::new());
     }
     let module = lowered.module.clone();
-    let limits = match options.optimize {
+    let Optimized { limits, assembly } = match options.optimize {
         true => time.phase("optimise", || optimize::optimize(&module, target, machine))?,
-        false => Vec::new(),
+        false => Optimized::default(),
     };
     if !is_predicted {
         return Ok(limits);
     }
-    let text = time.phase("emit", || emit::assembly(module, target, machine))?;
+    let text = match assembly {
+        Some(text) => text,
+        None => time.phase("emit", || emit::assembly(module, target, machine))?,
+    };
     let emitted = emitted::of_text(&text);
     // Those that are not pipelined remain loops, unless they have one iteration.
     let are_all = loops.len() == emitted.len();
