@@ -17,6 +17,7 @@
 //! Where there is one row of tiles, blocks may divide the columns of a tile instead: then there is no sum, but each loads all of the
 //! rows ([`ProductTile`]).
 
+use std::iter;
 use std::str::FromStr;
 
 use llopt_target::{Feature, Target};
@@ -236,11 +237,6 @@ impl SplitProposal {
         if rows > tile.extents[0] {
             return plain;
         }
-        let computed = tile.rows_computed(rows);
-        let narrow = LaunchForm {
-            rows: if plain.blocks == 1 { computed } else { 0 },
-            ..plain
-        };
         let launch = SingleRow {
             programs,
             iterations,
@@ -248,37 +244,60 @@ impl SplitProposal {
             memory,
             streamed_bytes: self.streamed_bytes,
         };
-        let dividing = BLOCKS.into_iter().filter(|&parts| {
-            parts <= tile.most_parts && programs * u64::from(parts) <= clusters[0]
-        });
-        if !tile.streams(launch) {
-            // The second factor comes from the cache, so what a multiprocessor computes is what takes the time.
-            let sharing = BLOCKS.into_iter().zip(clusters);
-            let of_plain = sharing.filter(|(blocks, _)| *blocks == plain.blocks);
-            let of_plain =
-                of_plain
-                    .filter(|(_, clusters)| *clusters > 0)
-                    .map(|(blocks, clusters)| {
-                        let waves = programs.div_ceil(clusters);
-                        (self.cycles_shared(waves, iterations, blocks), plain)
-                    });
-            let divided = dividing.skip(1).map(|parts| {
-                let interval = tile.interval(self.interval, 0, parts);
-                let form = LaunchForm {
-                    blocks: 1,
-                    parts,
-                    ..plain
-                };
-                (iterations.saturating_mul(interval), form)
-            });
-            let fastest = of_plain.chain(divided).min_by_key(|(cycles, _)| *cycles);
-            return fastest.map_or(plain, |(_, form)| form);
+        match tile.streams(launch) {
+            true => self.streaming(tile, launch, clusters, tile.rows_computed(rows), plain),
+            false => self.computing(tile, launch, clusters, plain),
         }
+    }
+
+    /// The numbers of blocks that may each compute a part of a tile, with a multiprocessor for each.
+    fn parts(tile: &ProductTile, programs: u64, multiprocessors: u64) -> impl Iterator<Item = u32> {
+        BLOCKS.into_iter().filter(move |&parts| {
+            parts <= tile.most_parts && programs * u64::from(parts) <= multiprocessors
+        })
+    }
+
+    /// The form of a launch with one row of tiles whose second factor comes from the cache, so that what a multiprocessor computes
+    /// is what takes the time: `plain`, or parts of tiles.
+    fn computing(
+        &self,
+        tile: &ProductTile,
+        launch: SingleRow,
+        clusters: [u64; BLOCKS.len()],
+        plain: LaunchForm,
+    ) -> LaunchForm {
+        let running = clusters[plain.blocks.ilog2() as usize].max(1);
+        let waves = launch.programs.div_ceil(running);
+        let as_it_is = self.cycles_shared(waves, launch.iterations, plain.blocks);
+        let divided = Self::parts(tile, launch.programs, clusters[0]).map(|parts| {
+            let interval = tile.interval(self.interval, 0, parts);
+            let form = LaunchForm {
+                blocks: 1,
+                parts,
+                ..plain
+            };
+            (launch.iterations.saturating_mul(interval), form)
+        });
+        let possible = iter::once((as_it_is, plain)).chain(divided);
+        let fastest = possible.min_by_key(|(cycles, _)| *cycles);
+        fastest.map_or(plain, |(_, form)| form)
+    }
+
+    /// The form of a launch with one row of tiles whose second factor comes from memory, where so many rows of the tile are
+    /// computed, or all: parts of tiles, or blocks that share iterations, or fewer rows of `plain`.
+    fn streaming(
+        &self,
+        tile: &ProductTile,
+        launch: SingleRow,
+        clusters: [u64; BLOCKS.len()],
+        computed: u32,
+        plain: LaunchForm,
+    ) -> LaunchForm {
         let sharing = BLOCKS.into_iter().zip(clusters).skip(1);
         let sharing = sharing
-            .filter(|(_, clusters)| self.is_shared && programs <= *clusters)
+            .filter(|(_, clusters)| self.is_shared && launch.programs <= *clusters)
             .map(|(blocks, _)| LaunchForm { blocks, ..plain });
-        let dividing = dividing.map(|parts| LaunchForm {
+        let dividing = Self::parts(tile, launch.programs, clusters[0]).map(|parts| LaunchForm {
             blocks: 1,
             parts,
             rows: computed,
@@ -292,6 +311,10 @@ impl SplitProposal {
                 ..
             } = *form;
             tile.cycles(launch, rows, parts, blocks) + self.sum(blocks.into())
+        };
+        let narrow = LaunchForm {
+            rows: if plain.blocks == 1 { computed } else { 0 },
+            ..plain
         };
         let possible = dividing.chain(sharing).min_by_key(cycles);
         possible.map_or(narrow, |form| LaunchForm {

@@ -86,6 +86,7 @@ const OBJECTIONS: &[(&str, Subject)] = &[
     ("C7508", Subject::Registers),
     ("C7510", Subject::Products),
     ("C7511", Subject::Products),
+    ("C7512", Subject::Products),
     ("C7514", Subject::Products),
     ("C7515", Subject::Products),
     ("C7517", Subject::Products),
