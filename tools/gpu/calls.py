@@ -1,5 +1,6 @@
 """Calls of the command llopt."""
 
+import re
 import subprocess
 
 
@@ -13,3 +14,9 @@ def llopt(path, *arguments):
     if done.returncode:
         raise Refused(" ".join(done.stderr.split())[:300])
     return done.stdout
+
+
+def objections(path, *arguments):
+    """The numbers of the messages in which ptxas objects to code that the command assembles."""
+    done = subprocess.run([path, *map(str, arguments)], capture_output=True, text=True, check=False)
+    return sorted(set(re.findall(r"warning: ptxas (C\d+)", done.stderr)))

@@ -9,7 +9,9 @@
 
 The loops are those with products: of Triton's tutorials 03, 06 (forward and backward), 08 and 09, and of the product
 of `products.py` with all types of operands, with many and with few rows (`certificate_cases.py`). `make` compiles
-each kernel and records the schedule that `llopt explain` gives for its loops. Two things are certified:
+each kernel and records the schedule that `llopt explain` gives for its loops, and to what ptxas objects: products
+that it serialises (Triton's own ptxas assembles what the plugin launches, so `LLOPT_PTXAS` should name that). Two
+things are certified:
 
 - *The interval is the best.* Its lower bound is the time of the busiest pipe, or that of the longest recurrence. A
   loop whose interval equals it has the best schedule of the model.
@@ -49,7 +51,7 @@ sys.path.insert(0, str(HERE))
 
 import certificate_launches
 import numpy as np
-from calls import Refused, llopt
+from calls import Refused, llopt, objections
 
 TARGET = "cuda:90"
 # Bytes of memory that a multiprocessor gets in a cycle: 3.35 TB/s, as far as they are reached, 132 multiprocessors.
@@ -71,13 +73,21 @@ def schedules(path, case, folder):
     return json.loads(llopt(path, "explain", folder / f"{case['file']}.ttir", *options(case), "--json"))["loops"]
 
 
+def objected(path, case, folder):
+    """To what ptxas objects in a kernel, by its form: as it is, and as launches of many programs have it."""
+    source = folder / f"{case['file']}.ttir"
+    assemble = ["compile", source, *options(case), "--emit", "cubin", "-o", os.devnull]
+    forms = {"one program": [], "several programs": ["--tensor-copies", "launcher", "--persistent", "on"]}
+    return {form: objections(path, *assemble, *ways) for form, ways in forms.items()}
+
+
 def compiled(path, case, folder):
     """Writes the kernel's code and launch metadata; returns the record of the case."""
     try:
         code, metadata = (folder / f"{case['file']}.{end}" for end in ("cubin", "json"))
         source = folder / f"{case['file']}.ttir"
         llopt(path, "compile", source, *options(case), "--emit", "cubin", "-o", code, "--metadata", metadata)
-        return {**case, "loops": schedules(path, case, folder)}
+        return {**case, "loops": schedules(path, case, folder), "objections": objected(path, case, folder)}
     except Refused as error:
         return {**case, "error": str(error)}
 
@@ -223,6 +233,10 @@ def report(run):
             print(text)
         if "error" in case:
             print(f"{name}: {case['error']}")
+    for case in cases:
+        for form, numbers in case.get("objections", {}).items():
+            if numbers:
+                print(f"ptxas objects: {' '.join(numbers)} in {case['kernel']} {case['configuration']}, {form}")
     innermost = [loop for case in cases for loop in case.get("loops", []) if not loop["pipeline"]]
     for reason in sorted({loop["reason"] for loop in innermost}):
         print(f"without a schedule: {sum(loop['reason'] == reason for loop in innermost)}, since {reason}")
