@@ -17,9 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "gpu"))
 
+import tile_ir
 from certificate_cases import definitions
-from triton._C.libtriton import ir
-from triton.compiler import ASTSource, make_backend
 from triton_stages import gpu_target
 
 TARGETS = "hip:gfx942,hip:gfx950,hip:gfx1100,hip:gfx1200"
@@ -48,28 +47,14 @@ class Case:
 
     def stages_of(self, target_name):
         """The kernel before it has layouts, and with Triton's."""
-        target = gpu_target(target_name)
-        backend = make_backend(target)
-        options = backend.parse_options({"num_warps": self.warps, "num_stages": self.stages, **self.options})
         names = self.function.arg_names
         signature = {name: self.signature.get(name, "constexpr") for name in names}
         is_multiple = lambda name: signature[name].startswith(("*", "i32")) and name not in self.odd
-        attributes = {(i,): [["tt.divisibility", 16]] for i, name in enumerate(names) if is_multiple(name)}
+        multiples = [i for i, name in enumerate(names) if is_multiple(name)]
         constants = {name: value for name, value in self.constants.items() if name in names}
-        source = ASTSource(self.function, signature, constants, attributes)
-        context = ir.context()
-        ir.load_dialects(context)
-        backend.load_dialects(context)
-        implementation = backend.get_codegen_implementation(options)
-        module = source.make_ir(target, options, implementation, backend.get_module_map(), context)
-        stages = {}
-        backend.add_stages(stages, options, source.language)
-        metadata = {"hash": "0", "target": target, **options.__dict__}
-        texts = {}
-        for stage in ("ttir", "ttgir"):
-            module = stages[stage](module, metadata)
-            texts[stage] = module.str_nodebug()
-        return texts
+        options = {"num_warps": self.warps, "num_stages": self.stages, **self.options}
+        modules = tile_ir.modules(self.function, signature, constants, multiples, gpu_target(target_name), options)
+        return {stage: module.str_nodebug() for stage, module in zip(("ttir", "ttgir"), modules, strict=True)}
 
 
 def blocks(rows, columns, depth, group):

@@ -10,12 +10,11 @@ import types
 from dataclasses import dataclass, field
 
 import certificate
+import tile_ir
 import triton
 import triton.language
 from products_kernels import product
-from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource, make_backend
 
 # More programs than are ever resident: a persistent kernel computes one tile in each.
 PROGRAMS = 4096
@@ -76,22 +75,12 @@ class Case:
 
     def ttir(self):
         """The kernel after Triton's passes on tile IR, before layouts."""
-        target = GPUTarget("cuda", 90, 32)
-        backend = make_backend(target)
-        options = backend.parse_options({"num_warps": self.warps, "num_stages": self.stages})
         names = self.function.arg_names
         signature = {name: self.signature.get(name, "constexpr") for name in names}
         multiples = [i for i, name in enumerate(names) if self.is_multiple(name)]
-        attributes = {(i,): [["tt.divisibility", 16]] for i in multiples}
-        source = ASTSource(self.function, signature, self.constants, attributes)
-        context = ir.context()
-        ir.load_dialects(context)
-        backend.load_dialects(context)
-        implementation = backend.get_codegen_implementation(options)
-        module = source.make_ir(target, options, implementation, backend.get_module_map(), context)
-        stages = {}
-        backend.add_stages(stages, options, source.language)
-        text = str(stages["ttir"](module, {}))
+        options = {"num_warps": self.warps, "num_stages": self.stages}
+        target = GPUTarget("cuda", 90, 32)
+        text = str(next(tile_ir.modules(self.function, signature, self.constants, multiples, target, options)))
         if self.change:
             text, count = re.subn(*self.change, text)
             assert count == 1, f"{self.name}: {count} places to change"

@@ -5,13 +5,10 @@ Needs Triton, no GPU.
 
 import re
 
+import tile_ir
 from cases import Array
 from layout_rank_launches import CHECKED, TIMED, cases, start
-from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource, make_backend
-
-MULTIPLE = 16
 
 
 def all_cases(only=""):
@@ -34,8 +31,6 @@ def all_cases(only=""):
 def texts(kernel, given, launches, warps):
     """Before layouts, and with Triton's."""
     target = GPUTarget("cuda", 90, 32)
-    backend = make_backend(target)
-    options = backend.parse_options({"num_warps": warps})
     first = launches[0]
 
     def type_of(name):
@@ -46,20 +41,11 @@ def texts(kernel, given, launches, warps):
         if isinstance(first.arguments[name], Array):
             return True
         values = [launch.arguments[name].value for launch in launches]
-        return first.arguments[name].type == "i32" and not any(value % MULTIPLE for value in values)
+        return first.arguments[name].type == "i32" and not any(value % tile_ir.MULTIPLE for value in values)
 
     names = kernel.arg_names
     signature = {name: type_of(name) if name in given else "constexpr" for name in names}
-    known = [(i,) for i, name in enumerate(names) if name in given and is_multiple(name)]
-    attributes = {place: [["tt.divisibility", MULTIPLE]] for place in known}
-    source = ASTSource(kernel, signature, first.constants, attributes)
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    implementation = backend.get_codegen_implementation(options)
-    module = source.make_ir(target, options, implementation, backend.get_module_map(), context)
-    stages, metadata = {}, {}
-    backend.add_stages(stages, options, source.language)
-    module = stages["ttir"](module, metadata)
-    before = str(module)
-    return before, str(stages["ttgir"](module, metadata))
+    multiples = [i for i, name in enumerate(names) if name in given and is_multiple(name)]
+    modules = tile_ir.modules(kernel, signature, first.constants, multiples, target, {"num_warps": warps})
+    before, after = map(str, modules)
+    return before, after

@@ -51,7 +51,7 @@ use llopt_dialects::arith;
 use llopt_dialects::llvm::AssumeOp;
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::module::{REVERSED, ROW_BYTES};
-use llopt_dialects::tables::types::{RankedTensor, element_or_self};
+use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{self, GetProgramIdOp};
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, TypeExt, Walk, attr, key};
 use llopt_mlir::pass::PassSpec;
@@ -206,7 +206,7 @@ struct Iterations {
     distance: Along,
     /// By how much an iteration approaches the upper bound, if that is known.
     step: Option<i64>,
-    /// The bytes of tensors that an iteration loads.
+    /// The bytes that an iteration loads.
     bytes: u64,
 }
 
@@ -329,19 +329,18 @@ impl Trends {
     }
 }
 
-/// The bytes of tensors that an operation, or those in it, load.
+/// The bytes that an operation, or those in it, load.
 fn loaded(operation: OperationRef<'_, '_>) -> u64 {
     let mut bytes = 0;
     operation.for_each_op(Walk::PreOrder, |operation| {
         let is_load =
             tt::LoadOp::of(operation).is_some() || tt::DescriptorLoadOp::of(operation).is_some();
         for value in operation.result_values().filter(|_| is_load) {
-            let elements: i64 = RankedTensor::of(value.r#type())
-                .map_or(1, |tensor| tensor.shape().iter().product());
-            let bits = element_or_self(value.r#type())
-                .bit_width()
-                .unwrap_or(u64::BITS);
-            bytes += elements.unsigned_abs() * u64::from(bits) / 8;
+            let r#type = value.r#type();
+            bytes += match RankedTensor::of(r#type) {
+                Some(tensor) => tensor.bytes(),
+                None => u64::from(r#type.bit_width().unwrap_or(u64::BITS)) / 8,
+            };
         }
     });
     bytes

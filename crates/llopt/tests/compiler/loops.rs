@@ -205,15 +205,13 @@ fn program(seed: u64, attributes: &str) -> String {
     )
 }
 
-/// The contents of memory after a program.
-pub fn run(text: &str, [a, b, c]: [i64; 3]) -> Vec<u8> {
-    let words = (0..WORDS as u32).flat_map(|word| word.wrapping_mul(2_654_435_761).to_le_bytes());
-    let arguments = vec![
-        Argument::Buffer(words.collect()),
-        Argument::Int(a),
-        Argument::Int(b),
-        Argument::Int(c),
-    ];
+/// The words that programs read, by their numbers.
+pub fn scrambled(word: u32) -> u32 {
+    word.wrapping_mul(2_654_435_761)
+}
+
+/// What the reference leaves of the arguments of a program.
+pub fn left(text: &str, arguments: Vec<Argument>) -> Vec<Argument> {
     let mut launch = Launch::new([1, 1, 1], 32, arguments);
     run_reference(
         &Source::new("program", text),
@@ -221,7 +219,22 @@ pub fn run(text: &str, [a, b, c]: [i64; 3]) -> Vec<u8> {
         Limits::default(),
     )
     .unwrap_or_else(|error| panic!("{error}\n{text}"));
-    match launch.arguments.swap_remove(0) {
+    launch.arguments
+}
+
+/// The contents of memory after a program.
+pub fn run(text: &str, [a, b, c]: [i64; 3]) -> Vec<u8> {
+    let words = (0..WORDS as u32).flat_map(|word| scrambled(word).to_le_bytes());
+    let mut arguments = left(
+        text,
+        vec![
+            Argument::Buffer(words.collect()),
+            Argument::Int(a),
+            Argument::Int(b),
+            Argument::Int(c),
+        ],
+    );
+    match arguments.swap_remove(0) {
         Argument::Buffer(bytes) => bytes,
         other => panic!("a buffer has become {other:?}"),
     }

@@ -31,6 +31,14 @@ pub struct Combination {
     pub is_commutative: bool,
 }
 
+/// The combination of tests: a sum, of which hardware knows nothing.
+#[cfg(test)]
+pub(crate) const SUM: Combination = Combination {
+    instructions: 1.0,
+    in_hardware: None,
+    is_commutative: true,
+};
+
 impl Combination {
     /// The combination that a region computes.
     #[must_use]

@@ -412,12 +412,7 @@ mod tests {
     use super::warp::{WarpReduction, Way};
     use super::*;
     use crate::cluster::distances;
-
-    const SUM: Combination = Combination {
-        instructions: 1.0,
-        in_hardware: None,
-        is_commutative: true,
-    };
+    use crate::combining::reduction::combination::SUM;
 
     /// Bases as row-major numbers.
     #[derive(Clone, Debug)]

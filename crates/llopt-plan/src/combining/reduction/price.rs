@@ -176,13 +176,8 @@ pub fn price(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::combining::reduction::combination::SUM;
     use crate::tensor::fixtures::tensor;
-
-    const SUM: Combination = Combination {
-        instructions: 1.0,
-        in_hardware: None,
-        is_commutative: true,
-    };
 
     fn price_on(tensor: &TensorType, axis: usize) -> ReductionPrice {
         let target = Target::parse("cuda:90").unwrap();
