@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
 use llopt_transforms::persistent::PersistentAccount;
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
+
+use crate::kept_accounts;
 
 /// The attribute of the module that contains the account.
 const ATTRIBUTE: &str = "llopt.persistent";
@@ -93,18 +94,11 @@ impl From<PersistentAccount> for PersistentProgram {
 }
 
 /// Writes it to an attribute of the module.
-pub(crate) fn write(of: &PersistentProgram, module: OperationRef<'_, '_>) {
-    if let Ok(text) = serde_json::to_string(of) {
-        module.set_discardable_attr(ATTRIBUTE, attr::string(module.ctx(), &text));
-    }
+pub(crate) fn write(of: PersistentProgram, module: OperationRef<'_, '_>) {
+    kept_accounts::write(&[of], ATTRIBUTE, module);
 }
 
 /// Takes it from the module; none if the pass did not run, or there are no products.
 pub(crate) fn take(module: OperationRef<'_, '_>) -> Option<PersistentProgram> {
-    let text = module
-        .discardable_attr(ATTRIBUTE)
-        .and_then(AttributeExt::as_str);
-    let found = text.and_then(|text| serde_json::from_str(text).ok());
-    module.remove_attr(ATTRIBUTE);
-    found
+    kept_accounts::take(ATTRIBUTE, module).pop()
 }

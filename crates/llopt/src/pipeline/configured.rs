@@ -281,7 +281,7 @@ pub(super) fn loop_over_programs(
             .map(|account| propose_with_copies(module, options, block).unwrap_or(account)),
     };
     if let Some(account) = account.filter(|_| options.keep_decisions) {
-        persistent_program::write(&account.into(), operation);
+        persistent_program::write(account.into(), operation);
     }
     Ok(())
 }
