@@ -164,6 +164,11 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         !self.proof.assumed.is_empty() || !is_multiple(self.of, rewrite::FACTOR)
     }
 
+    /// Whether one block of it fills a multiprocessor.
+    fn is_alone(&self, setting: Setting) -> bool {
+        price::is_alone(self.of, &self.proof, self.stages, setting)
+    }
+
     /// Widens it.
     fn write(&self, rewriter: &mut Rewriter<'c, 'a>) -> Result<Wide, String> {
         let wanted = self.cycles.map(|cycles| cycles.stages);
@@ -189,8 +194,13 @@ pub fn widen(module: OperationRef<'_, '_>, request: Request, setting: Setting) -
         let are_whole = both
             .iter()
             .all(|at| candidates[*at].as_ref().is_ok_and(|of| !of.leaves_rest()));
+        let is_alone = both.iter().any(|at| match &candidates[*at] {
+            Ok(of) => of.is_alone(setting),
+            Err(_) => false,
+        });
         let become_one = setting.concatenates
             && !are_whole
+            && is_alone
             && Concatenation::of(loops[first], loops[first + 1]).is_ok();
         if become_one {
             for at in both {
