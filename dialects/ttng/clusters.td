@@ -28,7 +28,8 @@ def TTNG_ClusterSumOp : TTNG_Op<"cluster_sum", [
 ]> {
   let summary = "Adds the tensors of all blocks that run the program";
   let description = [{
-    The tensors are added in the order of the blocks' ranks. A result of the
+    Each block adds the others' tensors to its own, in the order of the numbers
+    by which their ranks differ from its own (exclusive or). A result of the
     operand's shape is the whole sum. If one extent of the result is that of
     the operand divided by the number of blocks, each block has the part of the
     sum at its rank.

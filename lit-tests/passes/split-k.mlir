@@ -7,7 +7,7 @@
 
 // An unknown number of iterations: each block has ceil(n / 2), the last one what is left. Pointers begin where the part
 // does, offsets are multiplied in 64 bits. Each block stores its rows.
-// ONCE-COUNT-3: ttg.cluster-split
+// ONCE-COUNT-4: ttg.cluster-split
 // CHECK: "ttg.cluster-split" = 2 : i32
 // CHECK-LABEL: @stored(
 // CHECK: %[[RANK:.+]] = ttng.cluster_rank : i32
@@ -130,6 +130,81 @@ module {
       scf.yield %d : i32
     }
     tt.store %c, %r : !tt.ptr<i32>
+    tt.return
+  }
+}
+
+// -----
+
+// The first of two versions is shared by all blocks of the cluster, the other one is left to the first block. Both follow from
+// the same numbers, so all blocks choose the same.
+// CHECK: "ttg.cluster-split" = 2 : i32
+// CHECK-LABEL: @versions(
+// CHECK: %[[RANK:.+]] = ttng.cluster_rank : i32
+// CHECK: scf.if %{{.+}} {
+// CHECK: %[[R:.+]]:2 = scf.for
+// CHECK: %[[PART:.+]] = ttng.cluster_sum %[[R]]#1 : tensor<16x64xf32> -> tensor<8x64xf32>
+// CHECK: tt.store %{{.+}}, %[[PART]]
+// CHECK: } else {
+// CHECK: %[[FIRST:.+]] = arith.cmpi eq, %[[RANK]], %c0{{.*}} : i32
+// CHECK-NEXT: scf.if %[[FIRST]] {
+// CHECK: %[[S:.+]]:2 = scf.for
+// CHECK-NOT: ttng.cluster_sum
+// CHECK: tt.store %{{.+}}, %[[S]]#1
+module {
+  tt.func public @versions(%a: !tt.ptr<f16>, %c: !tt.ptr<f32>, %m: i32, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c16 = arith.constant 16 : i32
+    %few = arith.cmpi sle, %m, %c16 : i32
+    scf.if %few {
+      %zero = arith.constant dense<0.0> : tensor<16x64xf32>
+      %step = arith.constant dense<64> : tensor<16x64xi32>
+      %range = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+      %rows = tt.make_range {start = 0 : i32, end = 16 : i32} : tensor<16xi32>
+      %column = tt.expand_dims %rows {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+      %row = tt.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+      %width = arith.constant dense<64> : tensor<16x1xi32>
+      %scaled = arith.muli %column, %width : tensor<16x1xi32>
+      %down = tt.broadcast %scaled : tensor<16x1xi32> -> tensor<16x64xi32>
+      %across = tt.broadcast %row : tensor<1x64xi32> -> tensor<16x64xi32>
+      %offsets = arith.addi %down, %across : tensor<16x64xi32>
+      %pa = tt.splat %a : !tt.ptr<f16> -> tensor<16x64x!tt.ptr<f16>>
+      %qa = tt.addptr %pa, %offsets : tensor<16x64x!tt.ptr<f16>>, tensor<16x64xi32>
+      %b = arith.constant dense<1.0> : tensor<64x64xf16>
+      %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %qa, %acc = %zero) -> (tensor<16x64x!tt.ptr<f16>>, tensor<16x64xf32>) : i32 {
+        %x = tt.load %p : tensor<16x64x!tt.ptr<f16>>
+        %d = tt.dot %x, %b, %acc : tensor<16x64xf16> * tensor<64x64xf16> -> tensor<16x64xf32>
+        %np = tt.addptr %p, %step : tensor<16x64x!tt.ptr<f16>>, tensor<16x64xi32>
+        scf.yield %np, %d : tensor<16x64x!tt.ptr<f16>>, tensor<16x64xf32>
+      }
+      %pc = tt.splat %c : !tt.ptr<f32> -> tensor<16x64x!tt.ptr<f32>>
+      %qc = tt.addptr %pc, %offsets : tensor<16x64x!tt.ptr<f32>>, tensor<16x64xi32>
+      tt.store %qc, %r#1 : tensor<16x64x!tt.ptr<f32>>
+    } else {
+      %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+      %step = arith.constant dense<64> : tensor<64x64xi32>
+      %range = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+      %column = tt.expand_dims %range {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+      %row = tt.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+      %width = arith.constant dense<64> : tensor<64x1xi32>
+      %scaled = arith.muli %column, %width : tensor<64x1xi32>
+      %down = tt.broadcast %scaled : tensor<64x1xi32> -> tensor<64x64xi32>
+      %across = tt.broadcast %row : tensor<1x64xi32> -> tensor<64x64xi32>
+      %offsets = arith.addi %down, %across : tensor<64x64xi32>
+      %pa = tt.splat %a : !tt.ptr<f16> -> tensor<64x64x!tt.ptr<f16>>
+      %qa = tt.addptr %pa, %offsets : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xi32>
+      %b = arith.constant dense<1.0> : tensor<64x64xf16>
+      %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %qa, %acc = %zero) -> (tensor<64x64x!tt.ptr<f16>>, tensor<64x64xf32>) : i32 {
+        %x = tt.load %p : tensor<64x64x!tt.ptr<f16>>
+        %d = tt.dot %x, %b, %acc : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+        %np = tt.addptr %p, %step : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xi32>
+        scf.yield %np, %d : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xf32>
+      } {llopt.rare}
+      %pc = tt.splat %c : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+      %qc = tt.addptr %pc, %offsets : tensor<64x64x!tt.ptr<f32>>, tensor<64x64xi32>
+      tt.store %qc, %r#1 : tensor<64x64x!tt.ptr<f32>>
+    } {llopt.rare, llopt.versions}
     tt.return
   }
 }

@@ -33,9 +33,11 @@ pub struct Options {
     /// power of two from 16 on, or zero for all.
     pub tile_rows: u32,
     /// Whether launches of a kernel without layouts have one row of tiles, in no more blocks than there are multiprocessors.
-    /// Then the second factors of products are read once, and loops are pipelined as deep as memory asks for while all
-    /// multiprocessors load.
+    /// Then loops are pipelined as deep as memory asks for while all multiprocessors load.
     pub single_row: bool,
+    /// Whether the second factors of products of a kernel without layouts are larger than the cache and read once, so that caches
+    /// drop them first.
+    pub streamed: bool,
     /// Whether a multiplication and an addition may be fused into one rounding.
     pub fp_fusion: bool,
     /// Bitcode of NVIDIA's device library; without it, the environment variable `LLOPT_LIBDEVICE` is used, then the
@@ -145,6 +147,7 @@ impl Options {
             tile_parts: 1,
             tile_rows: 0,
             single_row: false,
+            streamed: false,
             fp_fusion: true,
             libdevice: None,
             ocml: None,

@@ -101,6 +101,15 @@ impl ProductTile {
         (interval * (first + second / u64::from(parts))).div_ceil(all)
     }
 
+    /// The share of the tile that so many rows, or all, and a part of the columns are.
+    pub(crate) fn share(&self, rows: u32, parts: u32) -> f64 {
+        let rows = match rows {
+            0 => 1.0,
+            rows => f64::from(rows) / self.extents[0].max(1) as f64,
+        };
+        rows / f64::from(parts)
+    }
+
     /// Whether the second factor of a launch is larger than the cache.
     pub(crate) fn streams(&self, of: SingleRow) -> bool {
         of.memory.bytes_per_cycle > 0.0 && self.streamed(of) > of.memory.cache

@@ -280,6 +280,13 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| options.split_k.to_string(),
     },
     Setting {
+        name: "streamed",
+        help: "whether second factors of products are larger than the cache, and read once; false by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.streamed),
+        get: |options| options.streamed.to_string(),
+    },
+    Setting {
         name: "target",
         help: "the GPU, such as cuda:90 or hip:gfx942",
         expected: "a target such as cuda:90 or hip:gfx942",
@@ -482,6 +489,7 @@ mod tests {
             tile_parts: _,
             tile_rows: _,
             single_row: _,
+            streamed: _,
             fp_fusion: _,
             libdevice: _,
             ocml: _,

@@ -14,8 +14,8 @@
 //! of four, 15 of eight). The driver knows it. Blocks on one multiprocessor share its
 //! units, so a second one on it is assumed to gain nothing. The fewest cycles win, the fewest blocks among equals.
 //!
-//! Where there is one row of tiles, blocks may divide the columns of a tile instead: then there is no sum, but each loads all of the
-//! rows ([`ProductTile`]).
+//! Where there is one row of tiles, blocks may also divide the columns of a tile, which takes no sum, but each then loads all of
+//! the rows; and compute no more rows than there are ([`ProductTile`]).
 
 use std::iter;
 use std::str::FromStr;
@@ -33,17 +33,23 @@ use crate::{Error, Options, Source, Timings, compiler, input, session};
 
 /// The numbers of blocks among which a launch chooses.
 const BLOCKS: [u32; 4] = [1, 2, 4, 8];
-/// Cycles that sharing takes besides the transfers: a second start of the pipeline, the launch of clusters, and the
-/// meetings. On an H100, a product of 64 rows by 8192 columns with k = 8192 in 128 tiles takes 7.8 microseconds longer
-/// if two blocks share each, in two waves of half of the iterations.
-const SHARING: u64 = 6500;
+/// Cycles that sharing takes besides the transfers: the launch of clusters, and the meetings. This and the next number choose, of
+/// 24 configurations of products of 64 and 128 rows with weights of 16 to 34 megabytes on an H100, forms that take 1.6 % longer
+/// than the fastest, at most 13 %.
+const SHARING: u64 = 3000;
+/// Cycles of a wavefront of the sum that comes from another block. Continued to k = 0, products whose tiles of 64 by 128 two blocks
+/// share take 3,900 cycles more than those of one, and 2,100 with tiles of 64 by 64.
+const REMOTE: f32 = 40.0;
+/// The most blocks that share iterations in a launch whose blocks have a multiprocessor each: larger clusters start only where as
+/// many neighbours are free at a time. With 17 tiles of 64 by 128 four blocks with deep rings take 15.6 microseconds, and 12.8 if
+/// two blocks fit on a multiprocessor.
+const MOST_ALONE: u32 = 2;
 /// Cycles in which the copy unit fills a row of a box, up to 128 bytes, that is outside of its tensor. Tiles of 64 to 256
 /// rows of a matrix with 16 or 64 rows, on an H100: 12 to 17.
 const ROW_OUTSIDE: u64 = 12;
-/// How many times as long a wavefront of another block's memory takes where all blocks read it at the same time. A product of
-/// 128 rows by 7168 columns with k = 2048 in 56 tiles on an H100, whose sums are not divided: 11.8 microseconds by one block
-/// for each, 18.3 by two and 116 by four, which is 2.3 and 3.6 times.
-const CROWDED: f32 = 3.0;
+/// Cycles of it where all blocks read the same memory at a time. A product of 128 rows by 7168 columns with k = 2048 in 56 tiles on
+/// an H100, whose sums are not divided: 11.8 microseconds by one block for each, 18.3 by two and 116 by four.
+const CROWDED: f32 = 12.0;
 /// Bytes of a wavefront of shared memory.
 const WAVEFRONT: u64 = 128;
 
@@ -58,8 +64,8 @@ pub struct SplitProposal {
     pub sum_bytes: u64,
     /// Whether each block gets only its part of the sum.
     pub is_divided: bool,
-    /// Cycles of a wavefront of the own shared memory, and of that of another block.
-    pub wavefronts: [f32; 2],
+    /// Cycles of a wavefront of the own shared memory.
+    pub wavefront: f32,
     /// Bytes of a cycle that each multiprocessor takes from the shared cache at most, and by which it falls short of memory
     /// where it only reads.
     #[serde(default = "unlimited")]
@@ -91,6 +97,8 @@ pub struct LaunchForm {
     pub rows: u32,
     /// Whether there is one row of tiles, in no more blocks than multiprocessors.
     pub single_row: bool,
+    /// Whether the second factor of the product is larger than the cache.
+    pub streamed: bool,
 }
 
 /// The figures of a kernel without layouts; `None` if blocks cannot share a loop of it.
@@ -150,16 +158,11 @@ fn proposal(
         },
         sum_bytes: shared.as_ref().map_or(0, |of| of.sum_bytes),
         is_divided: shared.as_ref().is_some_and(|of| of.divided.is_some()),
-        wavefronts: wavefronts(target),
+        wavefront: target.movement_costs().wavefront,
         streamed_bytes: streamed_bytes(target),
         is_shared: shared.is_some(),
         tile: tile.map(|of| of.tile.in_slices(slices.into())),
     })
-}
-
-fn wavefronts(target: Target) -> [f32; 2] {
-    let costs = target.movement_costs();
-    [costs.wavefront, costs.remote_wavefront]
 }
 
 fn streamed_bytes(target: Target) -> [u32; 2] {
@@ -223,6 +226,7 @@ impl SplitProposal {
             parts: 1,
             rows: 0,
             single_row: false,
+            streamed: false,
         };
         let Some(tile) = &self.tile else {
             return plain;
@@ -246,7 +250,7 @@ impl SplitProposal {
         };
         match tile.streams(launch) {
             true => self.streaming(tile, launch, clusters, tile.rows_computed(rows), plain),
-            false => self.computing(tile, launch, clusters, plain),
+            false => self.computing(tile, launch, clusters, tile.rows_computed(rows), plain),
         }
     }
 
@@ -258,27 +262,42 @@ impl SplitProposal {
     }
 
     /// The form of a launch with one row of tiles whose second factor comes from the cache, so that what a multiprocessor computes
-    /// is what takes the time: `plain`, or parts of tiles.
+    /// is what takes the time, where so many rows of the tile are computed, or all: `plain`, or parts of tiles and of the iterations
+    /// for which each block has a multiprocessor.
     fn computing(
         &self,
         tile: &ProductTile,
         launch: SingleRow,
         clusters: [u64; BLOCKS.len()],
+        computed: u32,
         plain: LaunchForm,
     ) -> LaunchForm {
         let running = clusters[plain.blocks.ilog2() as usize].max(1);
         let waves = launch.programs.div_ceil(running);
         let as_it_is = self.cycles_shared(waves, launch.iterations, plain.blocks);
-        let divided = Self::parts(tile, launch.programs, clusters[0]).map(|parts| {
-            let interval = tile.interval(self.interval, 0, parts);
-            let form = LaunchForm {
-                blocks: 1,
+        let sharing = BLOCKS.into_iter().zip(clusters);
+        let sharing = sharing.filter(|(blocks, _)| *blocks == 1 || self.is_shared);
+        let divided = sharing.flat_map(|(blocks, clusters)| {
+            Self::parts(tile, launch.programs, clusters).map(move |parts| LaunchForm {
+                blocks,
                 parts,
+                rows: computed,
+                single_row: blocks <= MOST_ALONE,
                 ..plain
-            };
-            (launch.iterations.saturating_mul(interval), form)
+            })
         });
-        let possible = iter::once((as_it_is, plain)).chain(divided);
+        let divided = divided.filter(|form| (form.blocks, form.parts, form.rows) != (1, 1, 0));
+        let divided = divided.map(|form| {
+            let interval = tile.interval(self.interval, form.rows, form.parts);
+            let iterations = launch.iterations.div_ceil(form.blocks.into());
+            let of_part = tile.share(form.rows, form.parts);
+            let sum = self.sum_of(
+                (self.sum_bytes as f64 * of_part) as u64,
+                form.blocks.into(),
+            );
+            (iterations.saturating_mul(interval) + sum, form)
+        });
+        let possible = divided.chain(iter::once((as_it_is, plain)));
         let fastest = possible.min_by_key(|(cycles, _)| *cycles);
         fastest.map_or(plain, |(_, form)| form)
     }
@@ -301,7 +320,7 @@ impl SplitProposal {
             blocks: 1,
             parts,
             rows: computed,
-            single_row: true,
+            ..plain
         });
         let cycles = |form: &LaunchForm| {
             let LaunchForm {
@@ -319,6 +338,7 @@ impl SplitProposal {
         let possible = dividing.chain(sharing).min_by_key(cycles);
         possible.map_or(narrow, |form| LaunchForm {
             single_row: true,
+            streamed: true,
             ..form
         })
     }
@@ -357,20 +377,24 @@ impl SplitProposal {
         rows_outside.saturating_mul(ROW_OUTSIDE) <= self.interval
     }
 
-    /// Cycles to add the sums of so many blocks. Where each reads its part, all of their memories are read at a time; where each
-    /// reads all, they read one after the other.
+    /// Cycles to add the sums of so many blocks.
     fn sum(&self, blocks: u64) -> u64 {
+        self.sum_of(self.sum_bytes, blocks)
+    }
+
+    /// Cycles to add sums of so many bytes. Where each block reads its part, all of their memories are read at a time; where each reads
+    /// all, they read one after the other.
+    fn sum_of(&self, bytes: u64, blocks: u64) -> u64 {
         if blocks == 1 {
             return 0;
         }
-        let [own, remote] = self.wavefronts;
-        let whole = (self.sum_bytes / WAVEFRONT) as f32;
+        let whole = (bytes / WAVEFRONT) as f32;
         let blocks = blocks as f32;
         let (read, from_others) = match self.is_divided {
-            true => (whole / blocks, whole / blocks * (blocks - 1.0) * remote),
-            false => (whole, whole * (blocks - 1.0) * blocks * CROWDED * remote),
+            true => (whole / blocks, whole / blocks * (blocks - 1.0) * REMOTE),
+            false => (whole, whole * (blocks - 1.0) * blocks * CROWDED),
         };
-        SHARING + ((whole + read) * own + from_others) as u64
+        SHARING + ((whole + read) * self.wavefront + from_others) as u64
     }
 }
 
@@ -385,7 +409,7 @@ mod tests {
             iterations: "a5 63 + 64 /".to_owned(),
             sum_bytes: rows * columns * 4,
             is_divided: true,
-            wavefronts: wavefronts(Target::parse("cuda:90").unwrap()),
+            wavefront: 1.0,
             streamed_bytes: streamed_bytes(Target::parse("cuda:90").unwrap()),
             is_shared: true,
             tile: None,
@@ -488,6 +512,7 @@ mod tests {
             let proposal: SplitProposal = of_tile(most_parts);
             assert_eq!(proposal.arguments(), [3, 5]);
             let form = proposal.form(64, CLUSTERS, memory, &[rows, 8192]);
+            assert_eq!(form.streamed, form.single_row && memory.cache < 1 << 27);
             (form.blocks, form.parts, form.rows, form.single_row)
         };
         assert_eq!(form(8, 64, memory), (1, 2, 0, true));
@@ -501,10 +526,14 @@ mod tests {
             ..memory
         };
         // Weights in the cache: halves of tiles take two thirds of the iterations' time, and half of the iterations half of it and
-        // a sum, which is worth it for many iterations only.
-        assert_eq!(form(8, 64, large), (2, 1, 0, false));
+        // a sum. With half as many programs both together are fastest.
+        assert_eq!(form(8, 64, large), (1, 2, 0, true));
+        let both = of_tile(8).form(32, CLUSTERS, large, &[64, 8192]);
+        assert_eq!((both.blocks, both.parts, both.rows), (2, 2, 0));
+        let rows = of_tile(8).form(32, CLUSTERS, large, &[16, 8192]);
+        assert_eq!((rows.blocks, rows.parts, rows.rows), (2, 2, 16));
         let few = of_tile(8).form(64, CLUSTERS, large, &[64, 2048]);
-        assert_eq!((few.blocks, few.parts, few.single_row), (1, 2, false));
+        assert_eq!((few.blocks, few.parts, few.single_row), (1, 2, true));
         let whole = of_tile(1).form(64, CLUSTERS, large, &[64, 2048]);
         assert_eq!((whole.blocks, whole.parts), (1, 1));
         let unknown = Memory {

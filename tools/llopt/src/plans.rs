@@ -29,10 +29,15 @@ pub struct Plans {
     #[arg(long, value_name = "N", default_value_t = 0)]
     tile_rows: u32,
 
-    /// Launches have one row of tiles, in no more blocks than there are multiprocessors: each element of the second
-    /// factors of products is read once
+    /// Launches have one row of tiles, in no more blocks than there are multiprocessors: loops are pipelined as deep as
+    /// memory asks for while all of these load
     #[arg(long)]
     single_row: bool,
+
+    /// The second factors of products are larger than the cache and read once, in kernels without layouts: caches drop
+    /// them first
+    #[arg(long)]
+    streamed: bool,
 
     /// Whether blocks compute several programs each, where that is faster and the launcher starts no more than are
     /// resident: off, propose (the metadata say where) or on
@@ -64,6 +69,7 @@ impl Plans {
         options.tile_parts = self.tile_parts;
         options.tile_rows = self.tile_rows;
         options.single_row = self.single_row;
+        options.streamed = self.streamed;
         options.persistent = self.persistent;
         options.dependent_launch = self.dependent_launch;
         options.block_pingpong = self.block_pingpong;

@@ -28,14 +28,15 @@ impl Proposal {
     /// The form of the kernel for a launch of so many programs, where so many clusters of one, two, four and eight blocks
     /// run at a time, and memory and cache have these bytes for each cycle and in all; `values` are those of the arguments.
     /// Answers the blocks that share the iterations of a program, those that divide its tile, the rows of the tile that are
-    /// computed or zero for all, whether launches have one row of tiles, and whether copies are no slower than loads.
+    /// computed or zero for all, whether launches have one row of tiles, whether the second factor is larger than the cache, and
+    /// whether copies are no slower than loads.
     fn form(
         &self,
         programs: u64,
         clusters: [u64; 4],
         memory: (f64, u64),
         values: Vec<i64>,
-    ) -> (u32, u32, u32, bool, bool) {
+    ) -> (u32, u32, u32, bool, bool, bool) {
         let (bytes_per_cycle, cache) = memory;
         let memory = Memory {
             bytes_per_cycle,
@@ -47,9 +48,10 @@ impl Proposal {
             parts,
             rows,
             single_row,
+            streamed,
         } = form;
         let copies = rows == 0 || self.0.copies_of_rows_keep_up(form, &values);
-        (blocks, parts, rows, single_row, copies)
+        (blocks, parts, rows, single_row, streamed, copies)
     }
 
     /// Whether tensor copies are no slower than loads with so many rows of an iteration outside of their tensors.

@@ -1,7 +1,7 @@
 //! Sums over the blocks of a cluster: through the shared memory of all of them.
 //!
 //! Each block writes its own tensor to its own memory; after a cluster barrier each block reads the elements that it
-//! needs from the memory of all blocks and adds them in the order of their ranks, so that the sum does not depend on
+//! needs from the memory of all blocks and adds them to its own in a fixed order, so that the sum does not depend on
 //! time. The memory has the layout of the conversion from the operand's layout to the result's, as both sides of the
 //! trip are those of a conversion: it costs no more to sum into the layout in which the sum is stored.
 //!

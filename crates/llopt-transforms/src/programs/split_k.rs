@@ -9,7 +9,7 @@
 //!   a = load A[i]                      a = load A[i]
 //!   b = load B[i]                      b = load B[i]
 //!   sum = dot a, b, sum                sum = dot a, b, sum
-//!                                    sum = sums of all blocks, in the order of their ranks
+//!                                    sum = sums of all blocks, in a fixed order
 //! store sum                          store this block's part of sum
 //! ```
 //!
@@ -23,6 +23,10 @@
 //! The carried values of the loop are sums (`carried`), which begin at zero in all blocks but the first, or move by
 //! equal steps (addresses, offsets), so that the first value of a block's part is known. In the loop and before it
 //! memory is only read, as all blocks execute it.
+//!
+//! The loop may be the first of two versions between which the program chooses by numbers alone ([`crate::tile_parts`]
+//! computes fewer rows where there are no more). All blocks of a cluster choose the same version, and the first block
+//! executes the other one alone.
 //!
 //! # What comes after the loop
 //!
@@ -49,11 +53,13 @@ use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
-use melior::ir::{BlockRef, OperationRef, Value, ValueLike};
+use melior::ir::{BlockRef, Location, OperationRef, Value, ValueLike};
 
+use crate::choice::VERSIONS;
 use crate::loops::builder::Arithmetic;
 use crate::loops::induction::Numbers;
 use crate::loops::motion::hoist_invariants;
+use crate::loops::unroll::RARE;
 use crate::loops::view::{For, If};
 use crate::pipelining::place;
 use crate::products::is_product;
@@ -144,13 +150,15 @@ pub fn split(module: OperationRef<'_, '_>, blocks: u32, num_ctas: u32) -> Vec<Sp
         return Vec::new();
     }
     let loops = loops_of_products(module);
-    let count = loops.len();
+    let is_rare = |of: &For| of.operation().discardable_attr(RARE).is_some();
+    let count = loops.iter().filter(|of| !is_rare(of)).count();
     let mut accounts = Vec::new();
     for of in loops {
         let location = place(of.operation());
         // Its bounds are those of a part afterwards.
         let iterations = Count::of(of);
         let outcome = match (num_ctas, count) {
+            (1, _) if is_rare(&of) => Err("it is a version that is hardly ever executed".to_owned()),
             (1, 1) => share(module, of, blocks),
             (1, _) => Err(format!("it is one of {count} loops of products")),
             _ => Err("the blocks of a cluster already share the tile".to_owned()),
@@ -164,25 +172,80 @@ pub fn split(module: OperationRef<'_, '_>, blocks: u32, num_ctas: u32) -> Vec<Sp
     accounts
 }
 
-/// The block of operations that a function consists of, if the loop is in it.
-fn body_of_function<'c: 'a, 'a>(of: For<'c, 'a>) -> Result<BlockRef<'c, 'a>, String> {
-    let operation = of.operation();
-    let function = operation
-        .parent_op()
-        .filter(|parent| Control::of(*parent) == Control::Function)
-        .ok_or("it is in a loop or a condition")?;
-    let body = function
-        .region_ref(0)
-        .and_then(|region| region.single_block());
-    body.ok_or_else(|| "the function has branches".to_owned())
+/// Where a loop is.
+struct Surroundings<'c, 'a> {
+    /// The block of operations that has the loop.
+    body: BlockRef<'c, 'a>,
+    /// The choice whose first version that block is; the function consists of the choice and what comes before it.
+    choice: Option<If<'c, 'a>>,
+}
+
+impl<'c: 'a, 'a> Surroundings<'c, 'a> {
+    /// Where a loop is, if its function has no other branches.
+    fn of(of: For<'c, 'a>) -> Result<Self, String> {
+        let elsewhere = || "it is in a loop or a condition".to_owned();
+        let parent = of.operation().parent_op().ok_or_else(elsewhere)?;
+        let choice = If::of(parent).filter(|choice| {
+            let body = of.operation().parent_block();
+            choice.operation().discardable_attr(VERSIONS).is_some()
+                && choice.results().is_empty()
+                && choice.blocks()[0].is_some_and(|first| Some(first) == body)
+        });
+        let function = match choice {
+            Some(choice) => choice.operation().parent_op().ok_or_else(elsewhere)?,
+            None => parent,
+        };
+        if Control::of(function) != Control::Function {
+            return Err(elsewhere());
+        }
+        let body = function
+            .region_ref(0)
+            .and_then(|region| region.single_block());
+        let body = body.ok_or("the function has branches")?;
+        let Some(choice) = choice else {
+            return Ok(Self { body, choice: None });
+        };
+        let after = choice.operation().next_op();
+        if after.and_then(|after| after.next_op()).is_some() {
+            return Err("the function goes on after the choice between versions".to_owned());
+        }
+        let first = choice.blocks()[0].ok_or_else(elsewhere)?;
+        Ok(Self {
+            body: first,
+            choice: Some(choice),
+        })
+    }
+
+    /// The first operation that blocks must not execute as that of one.
+    fn first(&self, of: For<'c, 'a>) -> OperationRef<'c, 'a> {
+        match self.choice {
+            Some(choice) => choice.operation(),
+            None => of.operation(),
+        }
+    }
+
+    /// The operations that all blocks execute before the loop.
+    fn before(&self, of: For<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
+        let up_to = |block: Option<BlockRef<'c, 'a>>, end: OperationRef<'c, 'a>| {
+            let operations = block.into_iter().flat_map(BlockExt::operations);
+            operations
+                .take_while(|operation| *operation != end)
+                .collect::<Vec<_>>()
+        };
+        let mut all = up_to(Some(self.body), of.operation());
+        if let Some(choice) = self.choice {
+            all.extend(up_to(choice.operation().parent_block(), choice.operation()));
+        }
+        all
+    }
 }
 
 /// Why the operations up to the end of the loop must not be executed by several blocks.
-fn only_reads(of: For<'_, '_>, body: BlockRef<'_, '_>) -> Result<(), String> {
-    for operation in body.operations() {
-        if operation == of.operation() {
-            break;
-        }
+fn only_reads<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    surroundings: &Surroundings<'c, 'a>,
+) -> Result<(), String> {
+    for operation in surroundings.before(of) {
         if does_more_than_read(operation) {
             let name = operation.name_str();
             return Err(format!("{name} before it does more than read memory"));
@@ -206,8 +269,9 @@ fn share<'c: 'a, 'a>(
     of: For<'c, 'a>,
     blocks: u32,
 ) -> Result<Shared, String> {
-    let body = body_of_function(of)?;
-    only_reads(of, body)?;
+    let surroundings = Surroundings::of(of)?;
+    let body = surroundings.body;
+    only_reads(of, &surroundings)?;
     hoist_invariants(of);
     let carried: Vec<Carried> = (0..of.carried().len())
         .map(|index| Carried::of(of, index))
@@ -225,9 +289,13 @@ fn share<'c: 'a, 'a>(
     let context = module.ctx();
     let location = of.operation().loc();
     let mut rewriter = Rewriter::new(context);
-    rewriter.set_before(of.operation());
+    rewriter.set_before(surroundings.first(of));
     let rank = rewriter.insert(ClusterRankOp::build(location));
     let rank = rank.result_value(0).ok_or("the rank has no value")?;
+    if let Some([_, Some(other)]) = surroundings.choice.map(If::blocks) {
+        leave_block_to_first(&mut rewriter, location, other, rank);
+    }
+    rewriter.set_before(of.operation());
     let start = set_bounds(&mut rewriter, of, rank, blocks);
     let initial: Vec<Value> = carried
         .iter()
@@ -342,6 +410,30 @@ fn leave_to_first<'c: 'a, 'a>(
             sum.replace_uses_except(whole, &[added]);
         }
     }
+    move_to_first(rewriter, location, after, rank);
+}
+
+/// Lets only the first block execute the operations of a block, all but the last.
+fn leave_block_to_first<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    location: Location<'c>,
+    block: BlockRef<'c, 'a>,
+    rank: Value<'c, 'a>,
+) {
+    let mut all: Vec<OperationRef> = block.operations().collect();
+    if let Some(terminator) = all.pop() {
+        rewriter.set_before(terminator);
+        move_to_first(rewriter, location, all, rank);
+    }
+}
+
+/// Moves operations to a condition that only the first block meets.
+fn move_to_first<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    location: Location<'c>,
+    operations: Vec<OperationRef<'c, 'a>>,
+    rank: Value<'c, 'a>,
+) {
     let mut arithmetic = Arithmetic { rewriter, location };
     let zero = arithmetic.constant(rank.r#type(), 0);
     let is_first = arithmetic.is_equal(rank, zero);
@@ -355,7 +447,7 @@ fn leave_to_first<'c: 'a, 'a>(
     );
     let end = alone.blocks()[0].and_then(|block| block.operations().last());
     if let Some(end) = end {
-        for operation in after {
+        for operation in operations {
             operation.move_op_before(end);
         }
     }

@@ -161,8 +161,10 @@ pub(super) fn divide_tiles(
     // A kernel of which it is not possible stays as it is.
     let _ = tile_parts::narrow(operation, rows);
     let _ = tile_parts::divide(operation, parts);
-    if options.single_row {
+    if options.streamed {
         tile_parts::read_columns_once(operation);
+    }
+    if options.single_row {
         operation.set_discardable_attr(launch::SINGLE_ROW, attr::unit(context));
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! Products of any size whose tiles several blocks divide, or of which only the first rows are computed: executed on
+//! Products of any size whose tiles several blocks divide, of which only the first rows are computed, or both, also where
+//! blocks share iterations: executed on
 //! the simulated machine, with the sanitizer, they leave what the reference leaves for the kernel as it is written, with more
 //! rows than are computed at first, too.
 
@@ -11,6 +12,8 @@ use crate::tensor_copies::{self, Edge, Form, Numbers, arguments, kernel};
 
 /// Blocks for each tile of 64 by 32, rows that are computed, and whether launches have one row of tiles.
 const FORMS: [(u32, u32, bool); 4] = [(2, 0, false), (1, 16, false), (2, 16, true), (2, 32, true)];
+/// Blocks that share the iterations beside that, where there are clusters.
+const SHARING: [u32; 3] = [1, 2, 4];
 const CASES: usize = 10;
 
 fn source(edge: Edge, form: Form) -> Source {
@@ -21,6 +24,7 @@ fn set(options: &mut Options, (parts, rows, single_row): (u32, u32, bool)) {
     options.tile_parts = parts;
     options.tile_rows = rows;
     options.single_row = single_row;
+    options.streamed = single_row;
 }
 
 /// Launches of random sizes: what the reference leaves is what `run` leaves for a grid of programs.
@@ -45,15 +49,19 @@ fn compare(
 fn parts_of_tiles_with_tensor_copies_leave_what_whole_ones_leave() -> Result<()> {
     for (edge, form) in [(Edge::Wrapped, Form::Rows), (Edge::Masked, Form::Columns)] {
         let source = source(edge, form);
-        for what in FORMS {
+        for (what, sharing) in FORMS
+            .into_iter()
+            .flat_map(|what| SHARING.map(|sharing| (what, sharing)))
+        {
             let engine = tensor_copies::compiled(&source, |options| {
                 options.tensor_copies = TensorCopies::Launcher;
+                options.split_k = sharing;
                 set(options, what);
             })?;
             let parts = engine.compilation.metadata.tile_parts;
             ensure!(parts == what.0, "{parts} blocks divide a tile");
             compare(&source, form, |grid, given| engine.run(grid, given))
-                .with_context(|| format!("{edge:?} {form:?} {what:?}"))?;
+                .with_context(|| format!("{edge:?} {form:?} {what:?}, {sharing} share"))?;
         }
     }
     Ok(())

@@ -152,6 +152,7 @@ class _Stages:
             keywords["tile_parts"] = 1 if parts == "auto" else parts
             keywords["tile_rows"] = self.configuration.tile_rows
             keywords["single_row"] = self.configuration.single_row
+            keywords["streamed"] = self.configuration.streamed
             # Zero leaves them to the model.
             if self.configuration.chooses_warps:
                 keywords["num_warps"] = 0

@@ -78,6 +78,8 @@ class Form(NamedTuple):
     rows: int = 0
     # Whether there is one row of tiles, in no more blocks than there are multiprocessors.
     single_row: bool = False
+    # Whether the second factor of the product is larger than the cache.
+    streamed: bool = False
     # Whether tiles are loaded by tensor copies, if the kernel has such.
     copies: bool = True
 
@@ -169,6 +171,7 @@ def _compiler(settings, configuration):
         again = launched.chooses_copies and form.blocks > 1
         fields = {"split_k": form.blocks, "tensor_copies": of_copies, "chooses_copies": again}
         fields |= {"tile_parts": form.parts, "tile_rows": form.rows, "single_row": form.single_row}
+        fields |= {"streamed": form.streamed}
         return variants.compiled(kernel, settings, replace(launched, **fields))
 
     return compile

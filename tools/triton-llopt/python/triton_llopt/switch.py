@@ -34,6 +34,8 @@ class Configuration:
     tile_rows: int = 0
     # Whether launches have one row of tiles, in no more blocks than there are multiprocessors.
     single_row: bool = False
+    # Whether the second factors of products are larger than the cache.
+    streamed: bool = False
     # Whether llopt chooses the number of stages of loops in kernels from TTIR, whatever the launch asks for.
     chooses_stages: bool = False
     # Who makes the descriptors with which loads of tiles through pointers become tensor copies; "auto" is the launcher

@@ -1,7 +1,8 @@
 //! `ttng.cluster_sum`: follows [`llopt_plan::cluster_sum`].
 //!
 //! Each block stores its tensor, the cluster meets, each block loads from all blocks, the cluster meets again
-//! ([`cluster`]), and each block adds.
+//! ([`cluster`]), and each block adds. What it has stored itself it loads by the address in its own memory: the network
+//! between the blocks would bring that, too, but is what takes the time.
 
 use llopt_dialects::ttng;
 use llopt_layout::plan::{RoundBit, Scope};
@@ -34,8 +35,13 @@ pub(crate) fn cluster_sum<'ctx>(
     let values = lowering.registers(op.src());
     let base = scratch::base(lowering, operation)?;
     let own = Place::from(base);
-    let others: Vec<Place<'ctx>> = (0..blocks)
-        .map(|rank| Place::from(memory.in_other_block(e, base, e.i32(i64::from(rank)))))
+    let rank = lowering.threads.block(e, lowering.hooks());
+    let all: Vec<Place<'ctx>> = (0..blocks)
+        .map(|distance| match distance {
+            0 => base,
+            _ => memory.in_other_block(e, base, e.xor(rank, e.i32(i64::from(distance)))),
+        })
+        .map(Place::from)
         .collect();
     let is_float = e.poison(from.element.llvm(e.context)).is_float_value();
     let add = |x: V<'ctx>, y: V<'ctx>| match is_float {
@@ -63,7 +69,7 @@ pub(crate) fn cluster_sum<'ctx>(
         cluster::wait(lowering, Scope::Cluster);
         // All loads are issued before the first addition, and other blocks do not wait for the additions.
         let mut terms: Vec<(usize, V<'ctx>)> = Vec::new();
-        for place in &others {
+        for place in &all {
             shared::load(
                 lowering,
                 operation,
