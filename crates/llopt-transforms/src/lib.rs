@@ -29,7 +29,7 @@ pub use addressing::{
 };
 pub(crate) use addressing::{copied_loads, tile_addresses};
 pub use analysis::{axis, ownership};
-pub(crate) use analysis::{flow, program};
+pub(crate) use analysis::{flow, program, ranges};
 pub use iterations::{compact_iterations, whole_tiles, wide_iterations};
 pub(crate) use matrix::chained_products;
 pub use matrix::{accumulators, f32_dot, products, scaled_dot, widened_products};
