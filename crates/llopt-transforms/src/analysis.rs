@@ -5,3 +5,4 @@ pub mod axis;
 pub(crate) mod flow;
 pub mod ownership;
 pub(crate) mod program;
+pub(crate) mod ranges;

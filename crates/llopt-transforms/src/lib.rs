@@ -29,8 +29,8 @@ pub use addressing::{
 };
 pub(crate) use addressing::{copied_loads, tile_addresses};
 pub use analysis::{axis, ownership};
-pub(crate) use analysis::{flow, program};
-pub use iterations::{compact_iterations, whole_tiles, wide_iterations};
+pub(crate) use analysis::{flow, program, ranges};
+pub use iterations::{compact_iterations, decided_conditions, whole_tiles, wide_iterations};
 pub(crate) use matrix::chained_products;
 pub use matrix::{accumulators, f32_dot, products, scaled_dot, widened_products};
 pub use order::{early_loads, late_operands, reorder, staged_conversions};
@@ -49,6 +49,7 @@ pub static PASSES: &[&PassSpec] = &[
     &buffer_ops::REWRITE,
     &buffer_ops::DIVIDE,
     &compact_iterations::REWRITE,
+    &decided_conditions::REWRITE,
     &dependent_launch::REWRITE,
     &descriptor_blocks::SHARE,
     &descriptor_objects::REWRITE,

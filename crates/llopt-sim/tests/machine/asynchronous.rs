@@ -65,6 +65,31 @@ fn copies_arrive_when_waited_for() {
 }
 
 #[test]
+fn copies_write_zeros_where_their_source_is_ignored() {
+    let input: Vec<u32> = (1..65).collect();
+    let arguments = vec![
+        Argument::Buffer(words(&input)),
+        Argument::Buffer(vec![0; 256]),
+    ];
+    let kernel = copying(&format!("{WAIT}\n {BARRIER}"));
+    let text = kernel
+        .replace("0x4, $2;", "0x4, !$2;")
+        .replace("\"r,l,r\"", "\"r,l,b\"")
+        .replace("i32 4)", "i1 %even)")
+        .replace(
+            "  %g = getelementptr",
+            "  %bit = trunc i32 %i to i1\n  %even = xor i1 %bit, true\n  %g = getelementptr",
+        );
+    let (buffers, report) = run("cuda:80", &text, 64, arguments);
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let copied = (0..64u32).rev().map(|place| match place % 2 {
+        0 => place + 1,
+        _ => 0,
+    });
+    assert_eq!(numbers(&buffers[1]), copied.collect::<Vec<_>>());
+}
+
+#[test]
 fn a_wait_for_too_few_groups_is_found() {
     let input: Vec<u32> = (0..64).collect();
     let arguments = vec![

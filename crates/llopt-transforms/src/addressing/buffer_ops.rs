@@ -32,7 +32,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use llopt_dialects::meaning::facts::{Integers, OpFacts};
 use llopt_dialects::tables::module as launch;
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::ttg::ConvertLayoutOp;
@@ -46,6 +45,7 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{BlockLike, Location, Operation, OperationRef, Type, Value, ValueLike};
 
 use crate::axis::AxisAnalysis;
+use crate::ranges::Range;
 
 mod affine;
 mod carried;
@@ -55,8 +55,6 @@ pub use affine::DIVIDE;
 
 /// The attribute of a function's argument with the number of bits that offsets from it need at most.
 const POINTER_RANGE: &str = "tt.pointer_range";
-/// How many ops are followed backwards from an offset.
-const MOST_DEPTH: u32 = 64;
 /// The size of a buffer in bytes.
 const BUFFER_BYTES: i128 = 1 << 31;
 
@@ -231,7 +229,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
             .tensors
             .iter()
             .try_fold(Range::of_one(0), |sum, &tensor| {
-                sum.plus(Range::of(tensor, ranges, MOST_DEPTH))
+                sum.plus(Range::of(tensor, ranges))
             });
         let most = BUFFER_BYTES / access.bytes;
         if sum.is_some_and(|sum| sum.least >= 0 && sum.most < most) {
@@ -425,204 +423,6 @@ impl<'c: 'a, 'a> Writer<'c, 'a> {
                 self.put(melior::dialect::arith::trunci(value, to, location))
             }
             _ => self.put(melior::dialect::arith::extsi(value, to, location)),
-        }
-    }
-}
-
-/// The numbers between which an integer, or each element of a tensor of integers, is known to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Range {
-    least: i128,
-    most: i128,
-}
-
-impl Range {
-    fn of_one(number: i128) -> Self {
-        Self {
-            least: number,
-            most: number,
-        }
-    }
-
-    /// All numbers of a type.
-    fn whole(r#type: Type<'_>) -> Self {
-        let bits = r#type
-            .element_or_self()
-            .bit_width()
-            .unwrap_or(64)
-            .clamp(1, 64);
-        Self {
-            least: -(1 << (bits - 1)),
-            most: (1 << (bits - 1)) - 1,
-        }
-    }
-
-    fn of(value: Value<'_, '_>, known: &mut HashMap<usize, Self>, depth: u32) -> Self {
-        let whole = Self::whole(value.r#type());
-        if depth == 0 {
-            return whole;
-        }
-        if let Some(&range) = known.get(&key(value)) {
-            return range;
-        }
-        let made = value.defining_op();
-        let found = made.and_then(|made| Self::made(made, known, depth - 1));
-        // A value beyond the type's range has wrapped, and may be anything.
-        let range = found.filter(|range| whole.least <= range.least && range.most <= whole.most);
-        let range = range.unwrap_or(whole);
-        known.insert(key(value), range);
-        range
-    }
-
-    /// The range of an op's result from those of its operands, before it wraps.
-    fn made(
-        operation: OperationRef<'_, '_>,
-        known: &mut HashMap<usize, Self>,
-        depth: u32,
-    ) -> Option<Self> {
-        let mut operand = |index| Some(Self::of(operation.operand_value(index)?, known, depth));
-        let up_to = |most: i128| Self { least: 0, most };
-        if let Some(op) = arith::Op::of(operation) {
-            return match op {
-                arith::Op::Constant(constant) => {
-                    let value = constant.operation().attr("value")?;
-                    let result = constant.operation().result_value(0)?;
-                    let bits = result.r#type().element_or_self().bit_width()?;
-                    let number = value.splat_bits().or_else(|| value.as_bits())?;
-                    let number = (number << (64 - bits.clamp(1, 64))).cast_signed();
-                    Some(Self::of_one(i128::from(number >> (64 - bits.clamp(1, 64)))))
-                }
-                arith::Op::AddI(_) => operand(0)?.plus(operand(1)?),
-                arith::Op::MulI(_) => operand(0)?.times(operand(1)?),
-                arith::Op::RemSI(_) | arith::Op::RemUI(_) => {
-                    let (of, by) = (operand(0)?, operand(1)?);
-                    let is_counted = of.least >= 0 && by.least > 0;
-                    is_counted.then(|| up_to(of.most.min(by.most - 1)))
-                }
-                arith::Op::DivSI(_) | arith::Op::DivUI(_) => {
-                    let (of, by) = (operand(0)?, operand(1)?);
-                    let is_counted = of.least >= 0 && by.least > 0;
-                    is_counted.then(|| up_to(of.most / by.least))
-                }
-                arith::Op::AndI(_) => {
-                    let counted = [operand(0)?, operand(1)?].into_iter();
-                    let counted = counted.filter(|range| range.least >= 0);
-                    counted.map(|range| range.most).min().map(up_to)
-                }
-                arith::Op::ExtSI(_) => operand(0),
-                arith::Op::ExtUI(_) => operand(0).filter(|range| range.least >= 0),
-                arith::Op::OrI(_)
-                | arith::Op::XOrI(_)
-                | arith::Op::MinSI(_)
-                | arith::Op::MaxSI(_)
-                | arith::Op::MinUI(_)
-                | arith::Op::MaxUI(_)
-                | arith::Op::AddF(_)
-                | arith::Op::MaximumF(_)
-                | arith::Op::MinimumF(_)
-                | arith::Op::MaxNumF(_)
-                | arith::Op::MinNumF(_)
-                | arith::Op::DivF(_)
-                | arith::Op::CeilDivSI(_)
-                | arith::Op::CeilDivUI(_)
-                | arith::Op::FloorDivSI(_)
-                | arith::Op::RemF(_)
-                | arith::Op::SubF(_)
-                | arith::Op::MulF(_)
-                | arith::Op::NegF(_)
-                | arith::Op::SubI(_)
-                | arith::Op::ShLI(_)
-                | arith::Op::ShRSI(_)
-                | arith::Op::ShRUI(_)
-                | arith::Op::CmpF(_)
-                | arith::Op::CmpI(_)
-                | arith::Op::Select(_)
-                | arith::Op::Bitcast(_)
-                | arith::Op::ExtF(_)
-                | arith::Op::TruncF(_)
-                | arith::Op::TruncI(_)
-                | arith::Op::ScalingExtF(_)
-                | arith::Op::ScalingTruncF(_)
-                | arith::Op::SIToFP(_)
-                | arith::Op::UIToFP(_)
-                | arith::Op::FPToSI(_)
-                | arith::Op::FPToUI(_)
-                | arith::Op::IndexCast(_)
-                | arith::Op::IndexCastUI(_)
-                | arith::Op::AddUIExtended(_)
-                | arith::Op::MulSIExtended(_)
-                | arith::Op::MulUIExtended(_) => None,
-            };
-        }
-        match OpFacts::of(operation).integers {
-            Integers::Range => tt::MakeRangeOp::of(operation).map(|range| Self {
-                least: range.start().into(),
-                most: i128::from(range.end()) - 1,
-            }),
-            Integers::Same
-            | Integers::Splat
-            | Integers::Element
-            | Integers::Broadcast
-            | Integers::ExpandDims
-            | Integers::Transpose
-            | Integers::Reshape
-            | Integers::Split => operand(0),
-            Integers::Program => Some(up_to(i32::MAX.into())),
-            Integers::Unknown
-            | Integers::Bits
-            | Integers::Elementwise
-            | Integers::IfPure
-            | Integers::Read
-            | Integers::Join
-            | Integers::Concatenate
-            | Integers::Address => None,
-        }
-    }
-
-    fn plus(self, other: Self) -> Option<Self> {
-        Some(Self {
-            least: self.least.checked_add(other.least)?,
-            most: self.most.checked_add(other.most)?,
-        })
-    }
-
-    fn times(self, other: Self) -> Option<Self> {
-        let mut products = Vec::new();
-        for one in [self.least, self.most] {
-            for two in [other.least, other.most] {
-                products.push(one.checked_mul(two)?);
-            }
-        }
-        Some(Self {
-            least: *products.iter().min()?,
-            most: *products.iter().max()?,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_those_of_all_pairs_of_numbers() {
-        let ranges: Vec<Range> = (-3..4)
-            .flat_map(|least| (least..4).map(move |most| Range { least, most }))
-            .collect();
-        for one in &ranges {
-            for two in &ranges {
-                let all = |f: fn(i128, i128) -> i128| {
-                    let pairs = (one.least..=one.most)
-                        .flat_map(|x| (two.least..=two.most).map(move |y| f(x, y)));
-                    let all: Vec<i128> = pairs.collect();
-                    Some(Range {
-                        least: *all.iter().min().unwrap(),
-                        most: *all.iter().max().unwrap(),
-                    })
-                };
-                assert_eq!(one.plus(*two), all(|x, y| x + y));
-                assert_eq!(one.times(*two), all(|x, y| x * y));
-            }
         }
     }
 }

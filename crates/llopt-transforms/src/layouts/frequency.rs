@@ -1,10 +1,11 @@
 //! How many times an op runs per execution of its function.
 //!
-//! A loop whose bounds and step are constants runs as many times as they say, any other loop [`ITERATIONS`] times; where
-//! the last iterations were split off, as for loads that are an iteration ahead, and for tiles that are not whole, the loops
-//! have these together. A loop over what is left of its bound after whole groups of iterations (`n - n % 4` to `n`), as
-//! unrolling leaves it, runs as often as the mean over all remainders. Of a conditional one region counts as executed, each as often as the others; one that is known to
-//! be rare, once in so many times. Blocks connected by branches count as executed once.
+//! A loop whose bounds and step are constants runs as many times as they say, any other loop [`ITERATIONS`] times, or as
+//! often as it may at most, if that is known and less; where the last iterations were split off, as for loads that are an
+//! iteration ahead, and for tiles that are not whole, the loops have these together. A loop over what is left of its bound
+//! after whole groups of iterations (`n - n % 4` to `n`), as unrolling leaves it, runs as often as the mean over all
+//! remainders. Of a conditional one region counts as executed, each as often as the others; one that is known to be rare,
+//! once in so many times. Blocks connected by branches count as executed once.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,9 @@ use llopt_dialects::meaning::facts::Control;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt};
 use melior::ir::{BlockLike, BlockRef, OperationRef, Value};
 
+use crate::loops::induction::most_iterations;
 use crate::loops::unroll::RARE;
+use crate::loops::view::For;
 
 /// The assumed number of iterations of a loop.
 const ITERATIONS: f64 = 32.0;
@@ -103,7 +106,7 @@ pub(crate) fn times(operation: OperationRef<'_, '_>) -> f64 {
     match Control::of(operation) {
         Control::For => trip_count(operation)
             .or_else(|| remainder(operation))
-            .unwrap_or_else(|| shared_iterations(operation)),
+            .unwrap_or_else(|| assumed_iterations(operation)),
         Control::While => ITERATIONS,
         Control::Choice => 1.0 / operation.region_refs().len() as f64,
         Control::Computes
@@ -121,6 +124,13 @@ pub(crate) fn times(operation: OperationRef<'_, '_>) -> f64 {
         | Control::Branch
         | Control::ConditionalBranch => 1.0,
     }
+}
+
+/// The assumed number of iterations of a loop: not more than its bounds allow.
+fn assumed_iterations(operation: OperationRef<'_, '_>) -> f64 {
+    let most = For::of(operation).and_then(most_iterations);
+    let most = most.map_or(f64::INFINITY, |most| most as f64);
+    shared_iterations(operation).min(most).max(1.0)
 }
 
 /// The assumed number of iterations of a loop, of which other loops may run the last ones, one each.

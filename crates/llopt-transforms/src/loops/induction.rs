@@ -1,18 +1,23 @@
 //! The values of induction variables with constant bounds, and the most iterations where only the distance of the bounds is
-//! constant.
+//! constant, or bounded.
 //!
 //! A program that computes a tile on the diagonal loops from `128 p` to `128 (p + 1)`. Bounds are linear functions of
 //! values, modulo the numbers of their type, and so is their distance. If that is a constant `d >= 0`, the upper bound is
-//! `d` above the lower one, or it has wrapped and is below it, and there is no iteration.
+//! `d` above the lower one, or it has wrapped and is below it, and there is no iteration. Otherwise the [ranges](crate::ranges)
+//! of the bounds say how far apart they may be: a loop over the blocks of a row that come before the program's own, of four in
+//! all, has at most three iterations.
+
+use std::collections::HashMap;
 
 use llopt_dialects::arith::{
-    AddIOp, CmpIOp, CmpIPredicate, ConstantOp, MaxSIOp, MulIOp, ShLIOp, SubIOp,
+    AddIOp, CmpIOp, CmpIPredicate, ConstantOp, MaxSIOp, MulIOp, ShLIOp, SubIOp, TruncIOp,
 };
 use llopt_dialects::llvm::AssumeOp;
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::view::For;
+use crate::ranges::Range;
 
 /// The numbers `lower`, `lower + step`, … below `upper`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,9 +108,25 @@ pub(crate) fn runs(of: For<'_, '_>) -> bool {
 /// The most iterations that a loop may have, where that is known.
 pub fn most_iterations(of: For<'_, '_>) -> Option<u64> {
     let step = constant(of.step()).filter(|step| *step > 0)?;
-    let length = constant_sum(&[(of.upper(), 1), (of.lower(), -1)])?;
-    let length = u64::try_from(length).ok()?;
+    let distance = constant_sum(&[(of.upper(), 1), (of.lower(), -1)]);
+    let distance = distance.and_then(|length| u64::try_from(length).ok());
+    let length = distance.or_else(|| longest(of))?;
     Some(length.div_ceil(step.unsigned_abs()))
+}
+
+/// The largest distance of the upper bound from the lower one by the ranges of both, if the one that limits it is known. A
+/// bound that is narrowed to the loop's type is taken for the number that it was before: only choices depend on the result.
+fn longest(of: For<'_, '_>) -> Option<u64> {
+    let mut known = HashMap::new();
+    let [below, above] = [of.lower(), of.upper()]
+        .map(|bound| TruncIOp::defining(bound).map_or(bound, TruncIOp::r#in));
+    let [lower, upper] = [below, above].map(|bound| Range::of(bound, &mut known));
+    let is_plain = !of.is_unsigned() || lower.least >= 0 && upper.least >= 0;
+    let whole = Range::whole(above.r#type());
+    let is_known =
+        is_plain && upper.most < whole.most && lower.least > Range::whole(below.r#type()).least;
+    let length = upper.most.checked_sub(lower.least)?.max(0);
+    u64::try_from(length).ok().filter(|_| is_known)
 }
 
 /// The sum of multiples of values of one type, modulo its numbers and as a signed one, if it is a constant.

@@ -7,11 +7,12 @@
 use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
-    accumulators, barrier, block_pointers, buffer_ops, compact_iterations, dependent_launch,
-    descriptor_blocks, descriptor_objects, descriptor_to_copy, descriptor_to_pointer, early_loads,
-    f32_dot, late_operands, layouts, legalize, longest_first, loops, ownership, persistent,
-    pipelining, products, scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts,
-    unswitch, warp_groups, whole_tiles, wide_iterations, widened_products,
+    accumulators, barrier, block_pointers, buffer_ops, compact_iterations, decided_conditions,
+    dependent_launch, descriptor_blocks, descriptor_objects, descriptor_to_copy,
+    descriptor_to_pointer, early_loads, f32_dot, late_operands, layouts, legalize, longest_first,
+    loops, ownership, persistent, pipelining, products, scaled_dot, split_k, staged_conversions,
+    tensor_copies, tile_parts, unswitch, warp_groups, whole_tiles, wide_iterations,
+    widened_products,
 };
 
 use super::configured;
@@ -65,6 +66,10 @@ pub(super) const STEPS: &[Step] = &[
         .requires(&[P::Inlined]),
     SIMPLIFY
         .pass(&block_pointers::REWRITE)
+        .requires(&[P::Structured, P::Inlined]),
+    // Boundaries of block pointers are masks now.
+    SIMPLIFY
+        .pass(&decided_conditions::REWRITE)
         .requires(&[P::Structured, P::Inlined]),
     // Blocks of descriptors are still what the program loads.
     SIMPLIFY

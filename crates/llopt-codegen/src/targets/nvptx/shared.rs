@@ -170,11 +170,11 @@ pub fn async_copy<'ctx>(e: &Emitter<'ctx>, copy: &AsyncCopy<'ctx>) -> bool {
         "cp.async.{cache}.shared.global{block} [ $0 + 0 ], [ $1 + 0 ], {bytes}"
     ));
     if let Some(mask) = copy.mask {
-        // Bytes that are not read are filled with zeros.
-        let read = e.select(mask, e.i32(i64::from(bytes)), e.i32(0));
-        text.push_str(&format!(", ${}", arguments.len()));
-        constraints.push("r");
-        arguments.push(read);
+        // The source is ignored, and zeros are written. That is a predicate of the instruction (`LDGSTS`), as the number of
+        // bytes to read is not: LLVM would choose that number by each of several conditions after the other.
+        text.push_str(&format!(", !${}", arguments.len()));
+        constraints.push("b");
+        arguments.push(mask);
     }
     text.push(';');
     e.inline_asm(

@@ -411,6 +411,11 @@ fn copy(t: &mut Translator<'_, '_>, i: &Instruction, modifiers: &[&str]) -> Deco
             let has_policy = modifiers.contains(&"L2::cache_hint");
             let more = &more[..more.len().saturating_sub(usize::from(has_policy))];
             let valid = match more {
+                [ignored, ..] if t.is_predicate(ignored) => {
+                    let ignored = t.read(ignored, 1)?;
+                    let (none, all) = (t.e.constant(0), t.e.constant(u64::from(size)));
+                    Some(t.e.select(ignored, none, all))
+                }
                 [valid, ..] => Some(t.read(valid, 32)?),
                 [] => None,
             };

@@ -133,6 +133,14 @@ impl Translator<'_, '_> {
         }
     }
 
+    /// Whether an operand is a predicate, or the negation of one.
+    pub(super) fn is_predicate(&mut self, operand: &Operand) -> bool {
+        match operand {
+            Operand::Not(inner) => self.is_predicate(inner),
+            other => self.register(other).is_ok_and(|(_, bits)| bits == 1),
+        }
+    }
+
     /// The low `bits` bits of an operand.
     pub(super) fn read(&mut self, operand: &Operand, bits: u32) -> Decoded<Slot> {
         match operand {

@@ -35,9 +35,10 @@ use melior::ir::attribute::IntegerAttribute;
 use melior::ir::{Operation, OperationRef, Value, ValueLike};
 
 use crate::loops::view::For;
+use crate::ranges::Range;
 
 use super::uniform::{is_uniform, moving_loop};
-use super::{BUFFER_BYTES, MOST_DEPTH, Range, moved};
+use super::{BUFFER_BYTES, moved};
 
 /// The pass.
 pub static DIVIDE: PassSpec = PassSpec {
@@ -348,7 +349,7 @@ impl<'c: 'a, 'a> Divider<'_, 'c, 'a> {
         let (location, offsets) = (made.loc(), made.result_value(0)?);
         self.rewriter.set_before(self.expression.of.operation());
         let rest = self.rest(offsets)?;
-        let range = Range::of(rest, &mut HashMap::new(), MOST_DEPTH);
+        let range = Range::of(rest, &mut HashMap::new());
         let is_of_buffer = accesses.iter().all(|access| {
             buffer(*access).is_some_and(|(_, _, bytes)| {
                 range.least >= 0 && range.most < BUFFER_BYTES / bytes.max(1)

@@ -17,8 +17,9 @@ use melior::ir::{BlockLike, OperationRef, TypeLike, Value, ValueLike};
 
 use crate::loops::view::For;
 use crate::products::is_product;
+use crate::ranges::Range;
 
-use super::{Access, BUFFER_BYTES, MOST_DEPTH, Parts, Range};
+use super::{Access, BUFFER_BYTES, Parts};
 
 /// The most ops that are looked at for a scalar or a sum.
 const LONGEST_WAY: u32 = 32;
@@ -126,7 +127,7 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         for &tensor in &self.tensors {
             let sum = Sum::of(tensor, &mut left);
             let range = match sum.rest {
-                Some(rest) => Range::of(rest, ranges, MOST_DEPTH),
+                Some(rest) => Range::of(rest, ranges),
                 None => Range::of_one(0),
             };
             all = all.and_then(|all| all.plus(range));
