@@ -2,14 +2,16 @@
 """Runs Triton's own tests through the plugin, on a GPU or on the simulated machine.
 
     python3 tools/gpu/triton_tests.py CHECKOUT [--simulate cuda:90] [--sample N] [--jobs N] [--json FILE]
+    python3 tools/gpu/triton_tests.py CHECKOUT --texts cuda:90 [--source ttir] …    # only what tests look for in the code
     python3 tools/gpu/triton_tests.py CHECKOUT --backend triton --json BASELINE …   # the same with Triton's own
     python3 tools/gpu/triton_tests.py CHECKOUT --baseline BASELINE …                # of those that pass there
     python3 tools/gpu/triton_tests.py CHECKOUT --backend triton --failed OUTCOMES   # only what failed with llopt
 
 CHECKOUT is the source tree of Triton 3.6.0 (the tests are not copied).
 Needed: triton==3.6.0, triton_llopt, PyTorch, pytest and NumPy. With `--simulate` no GPU is needed:
-kernels run on llopt's simulated machine with PyTorch's CPU tensors, sanitizer on. Without `--simulate` the tests
-run on the GPU that PyTorch sees.
+kernels run on llopt's simulated machine with PyTorch's CPU tensors, sanitizer on. With `--texts` none is needed either:
+kernels are compiled for the target and not executed, comparisons of tensors hold, and what is left are the assertions on
+the compiled code, a thousand tests in a few minutes. Without both the tests run on the GPU that PyTorch sees.
 
 A test is one of a matrix product if a kernel that it compiles contains one, and is listed separately. Tests run in
 child processes, `--jobs` at a time, that are replaced when one crashes or hangs. `--sample N` takes every Nth test of
@@ -27,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -47,8 +50,6 @@ MATRIX = re.compile(
 
 def stand_in_for_cuda():
     """Replaces PyTorch's queries about the GPU, and its GPU by its CPU."""
-    import types
-
     import torch
     from torch.overrides import TorchFunctionMode
     from triton.runtime import driver
@@ -62,6 +63,7 @@ def stand_in_for_cuda():
             keywords = dict(keywords or {})
             if str(keywords.get("device", "")).startswith("cuda"):
                 keywords["device"] = "cpu"
+            arguments = ["cpu" if str(given).startswith("cuda") else given for given in arguments]
             return function(*arguments, **keywords)
 
     class NoDevice:
@@ -81,11 +83,41 @@ def stand_in_for_cuda():
     torch.cuda.get_device_capability = device.get_device_capability
     torch.cuda.get_device_name = lambda *_: f"simulated {device.utils.name}"
     torch.cuda.get_device_properties = lambda *_: types.SimpleNamespace(
-        multi_processor_count=1, gcnArchName=str(device.target.arch), total_memory=1 << 34
+        multi_processor_count=1,
+        gcnArchName=str(device.target.arch),
+        total_memory=1 << 34,
+        shared_memory_per_block_optin=device.facts["shared_memory_limit"],
     )
     torch.cuda.current_device = lambda: 0
     torch.cuda.synchronize = lambda *_: None
     torch.cuda.device = NoDevice
+
+
+def execute_nothing():
+    """Launches compile and allocate, but execute nothing, and comparisons of tensors hold: assertions on the code are left."""
+    import numpy
+    import torch
+    from triton.runtime._allocation import _allocator
+    from triton_llopt import simulator
+
+    def allocate(self, grid, *_):
+        metadata = self.metadata
+        if metadata.global_scratch_size:
+            blocks = grid[0] * grid[1] * grid[2] * metadata.num_ctas
+            _allocator.get()(metadata.global_scratch_size * blocks, metadata.global_scratch_align, 0)
+
+    simulator.Launcher.launch = allocate
+    simulator._Utilities.load_binary = lambda self, *_: (None, None, 0, 0, self.facts["max_threads_per_block"])
+    for module, names in (
+        (numpy.testing, ("assert_allclose", "assert_array_equal", "assert_equal", "assert_almost_equal")),
+        (torch.testing, ("assert_close",)),
+    ):
+        for name in names:
+            setattr(module, name, lambda *_, **__: None)
+    for module, names in ((numpy, ("allclose", "array_equal")), (torch, ("allclose", "equal", "all"))):
+        for name in names:
+            setattr(module, name, lambda *_, **__: True)
+    torch.Tensor.all = lambda *_, **__: torch.tensor(True)
 
 
 class Recorder:
@@ -100,6 +132,10 @@ class Recorder:
             for item in items:
                 self.write({"collected": item.nodeid})
             return
+        for item in items:
+            if getattr(item.module, "cublas", self) is None:
+                # Without a GPU. Only references are computed with it.
+                item.module.cublas = types.SimpleNamespace(matmul=lambda *_: None)
         wanted = set(self.wanted)
         items[:] = [item for item in items if item.nodeid in wanted]
 
@@ -128,24 +164,26 @@ def work(arguments):
     """The child: runs pytest on the wanted tests."""
     import pytest
 
-    if arguments.backend == "llopt":
+    target = arguments.texts or arguments.simulate
+    if arguments.backend == "llopt" or target:
         import triton_llopt
+        from triton_llopt import routing
 
-    if arguments.backend == "triton":
-        pass
-    elif arguments.simulate:
-        triton_llopt.simulate(arguments.simulate, instruction_limit=INSTRUCTION_LIMIT)
-        stand_in_for_cuda()
-    else:
+    if arguments.backend == "llopt":
         triton_llopt.enable(arguments.source)
+    if target:
+        triton_llopt.simulate(target, instruction_limit=INSTRUCTION_LIMIT)
+        stand_in_for_cuda()
+    if arguments.texts:
+        execute_nothing()
+    if arguments.backend == "triton" and target:
+        routing.remove()
     wanted = None
     if arguments.wanted.exists():
         wanted = arguments.wanted.read_text().splitlines()
     with open(arguments.results, "a") as results:
         recorder = Recorder(wanted, results)
         if arguments.backend == "llopt":
-            from triton_llopt import routing
-
             compile = routing._Stages.compile
 
             def watched(self, source, *rest):
@@ -176,6 +214,7 @@ def start(arguments, wanted, folder):
     command += ["--wanted", list, "--files", arguments.files, "--source", arguments.source]
     command += ["--backend", arguments.backend]
     command += ["--simulate", arguments.simulate] if arguments.simulate else []
+    command += ["--texts", arguments.texts] if arguments.texts else []
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     environment["TRITON_CACHE_DIR"] = str(folder / "cache")
     with open(folder / "output", "ab") as output:
@@ -299,6 +338,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkout", type=Path, help="source tree of Triton 3.6.0")
     parser.add_argument("--simulate", metavar="TARGET", help="no GPU: llopt's simulated machine")
+    parser.add_argument("--texts", metavar="TARGET", help="no GPU: only what tests look for in the code for the target")
     parser.add_argument("--backend", choices=("llopt", "triton"), default="llopt")
     parser.add_argument("--baseline", type=Path, help="outcomes of another run: only what passed there")
     parser.add_argument("--failed", type=Path, help="outcomes of another run: only what failed there")

@@ -47,7 +47,8 @@
 //! On targets where several waves share a matrix unit, the halves of a block can take turns in a pipelined loop
 //! (`ping_pong`); that is a pass of its own.
 //!
-//! Loads of loops without products are one iteration ahead, in registers (`streams`).
+//! Loads of loops without products are one iteration ahead, in registers (`streams`), or as many as the program asks for on the
+//! loop itself, through rings (`asked`).
 //!
 //! # Loops that stay as they are
 //!
@@ -65,6 +66,7 @@
 
 mod account;
 mod ahead;
+mod asked;
 mod bases;
 mod branches;
 mod buffers;
@@ -102,7 +104,7 @@ mod warps;
 
 use llopt_dialects::tables::module as launch;
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{AttributeExt, OperationExt, Walk};
+use llopt_mlir::ir::{AttributeExt, OperationExt, Walk, attr};
 use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
@@ -156,6 +158,16 @@ fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint>
     Ok(())
 }
 
+/// Writes one stage on the loops with products that do not name a number of stages: layouts depend on whether loads are ahead.
+pub fn ask_for_one_stage(module: OperationRef<'_, '_>) {
+    module.for_each_op(Walk::PreOrder, |operation| {
+        let is_asked = operation.attr(STAGES).is_some();
+        if For::of(operation).is_some() && multiplies(operation) && !is_asked {
+            operation.set_discardable_attr(STAGES, attr::i32(module.ctx(), 1));
+        }
+    });
+}
+
 /// Pipelines the loops of a module that have products, in so many stages unless they set their own number, and loads of
 /// other loops an iteration ahead. Answers an account of each with products, and of the others that were changed.
 pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec<LoopAccount> {
@@ -190,11 +202,14 @@ pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec
     });
     for of in others {
         let account = LoopAccount::of(place(of.operation()));
-        let asked = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
+        let asked: Option<u32> = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
         let outcome = match Given::take(of) {
             Some(given) => Some(expand(of, given, warps, plans)),
             None if asked.unwrap_or(stages) == 1 => None,
-            None => streams::load_ahead(of, warps, plans).map(Ok),
+            None => asked
+                .and_then(|asked| asked::in_rings(module, of, asked, warps, plans))
+                .or_else(|| streams::load_ahead(of, warps, plans))
+                .map(Ok),
         };
         accounts.extend(outcome.map(|outcome| LoopAccount { outcome, ..account }));
     }

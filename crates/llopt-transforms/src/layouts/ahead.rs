@@ -11,12 +11,17 @@
 //! loaded waits in registers, and is stored to the ring in the loop. The price is that of the store and of the read,
 //! whoever has written what a warp reads: the barrier is the loop's own. This holds for what is loaded for factors alone, and
 //! reshaped, transposed or computed with, element by element and by one op, on the way.
+//!
+//! In a loop of one stage (`tt.num_stages`) loads are not ahead, and what they bring to registers is converted: it has the price
+//! of a conversion. Where there are copies, a loop of one stage is priced like any other. What several ops read is converted once
+//! for all of them, but prices are those of pairs of ops, so that it would count for each: with the prices of conversions, weights of
+//! four bits are converted behind the two ops that unpack them, 1.09 of the cost. The reads of a ring hide that, being cheap.
 
 use std::rc::Rc;
 
 use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts};
 use llopt_dialects::tt::LoadOp;
-use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use llopt_plan::ring::Ring;
 use llopt_target::Feature;
 use melior::ir::OperationRef;
@@ -28,6 +33,7 @@ use super::engine::{Copied, Engine};
 use super::graph::{NodeKind, Use};
 use super::relation::Relation;
 use crate::copied_loads;
+use crate::loops::unroll::STAGES;
 
 /// How often readers may hold what the load holds once, for an estimate to be worth its time.
 const MOST_COPIES: u64 = 4;
@@ -227,13 +233,16 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if self.grid.num_ctas > 1 {
             return FxHashSet::default();
         }
+        let has_copies = self.costs.target.has(Feature::AsyncCopy);
         for node in &self.graph.nodes {
             let NodeKind::Op(product, Relation::Dot { .. }, _) = &node.kind else {
                 continue;
             };
-            let in_loop = product
-                .parent_op()
-                .is_some_and(|parent| Control::of(parent) == Control::For);
+            let in_loop = product.parent_op().is_some_and(|parent| {
+                let stages = parent.attr(STAGES).and_then(AttributeExt::as_int::<u32>);
+                let is_pipelined = has_copies || stages != Some(1);
+                Control::of(parent) == Control::For && is_pipelined
+            });
             let Some(block) = product.parent_block().filter(|_| in_loop) else {
                 continue;
             };

@@ -33,7 +33,7 @@ const REGISTERS_BESIDE: u32 = 64;
 /// The sets of registers that loads of successive iterations bring data to, where they are outstanding at the same time.
 const HALVES: u32 = 2;
 
-/// A loop with products, and the loads and products that can move.
+/// A loop, and the loads and products of it that can move.
 pub(super) struct Candidate<'c, 'a> {
     pub(super) of: For<'c, 'a>,
     /// The loads; at least one.
@@ -64,6 +64,23 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         given: Option<&Given<'c, 'a>>,
         account: &mut LoopAccount,
     ) -> Result<Self, String> {
+        let wanted = loads::of_products(of, &loads::all_products(of));
+        Self::with_loads(of, &wanted, warps, facts, plans, given, account)
+    }
+
+    /// The same with these loads.
+    ///
+    /// # Errors
+    /// Why none can be issued earlier.
+    pub(super) fn with_loads(
+        of: For<'c, 'a>,
+        wanted: &[OperationRef<'c, 'a>],
+        warps: u32,
+        facts: &AxisAnalysis,
+        plans: &Plans,
+        given: Option<&Given<'c, 'a>>,
+        account: &mut LoopAccount,
+    ) -> Result<Self, String> {
         const NONE: &str = "no load of it can come earlier";
         let products = loads::products(of);
         let stored = stored_to(of.operation());
@@ -73,7 +90,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         };
         let mut chosen: Vec<Load> = Vec::new();
         let mut feeders: Vec<OperationRef> = Vec::new();
-        for operation in loads::of_products(of, &loads::all_products(of)) {
+        for &operation in wanted {
             let load = Load::of(of, operation, facts, plans).and_then(|load| {
                 if given.is_some_and(|given| !given.is_ahead(of, operation)) {
                     return Err("its stage is not before that of its uses".to_owned());

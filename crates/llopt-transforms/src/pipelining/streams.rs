@@ -81,13 +81,13 @@ const BESIDE: u32 = 16;
 /// of addresses together.
 const UNROLLED: u64 = 32;
 /// The fewest iterations of a loop that is known to have so many.
-const FEWEST: f64 = 3.0;
+pub(super) const FEWEST: f64 = 3.0;
 /// By how many per cent an iteration must become shorter if fewer blocks are resident, and loads of an iteration are issued
 /// together anyway.
 const MARGIN: u32 = 10;
 
 /// The loads of tensors in a body that can be ahead of the work.
-fn loads<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
+pub(super) fn loads<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
     let Ok(stored) = stored_to(of.operation()) else {
         return Vec::new();
     };
@@ -151,7 +151,7 @@ fn leads(of: For<'_, '_>, slice: &Slice<'_, '_>) -> Option<Vec<usize>> {
 }
 
 /// Whether an iteration does nothing that other threads or loads have to be ordered with.
-fn is_simple(of: For<'_, '_>) -> bool {
+pub(super) fn is_simple(of: For<'_, '_>) -> bool {
     let mut simple = true;
     of.operation().for_each_op(Walk::PreOrder, |operation| {
         let is_inner = operation != of.operation() && is_loop(operation);
@@ -163,7 +163,7 @@ fn is_simple(of: For<'_, '_>) -> bool {
 }
 
 /// An iteration of a loop whose loads may be ahead.
-struct Iteration {
+pub(super) struct Iteration {
     /// Registers of a thread for what it holds, and for what it loads.
     held: u32,
     loaded: u32,
@@ -175,30 +175,92 @@ struct Iteration {
     memory: u32,
 }
 
+/// Times of an iteration with its loads in it and an iteration ahead.
+struct Times {
+    now: u32,
+    ahead: u32,
+    /// Whether as many blocks are resident with loads ahead.
+    as_many: bool,
+}
+
 impl Iteration {
-    /// Whether it takes less time with loads that are ahead.
-    fn pays(&self, warps: u32, target: Target) -> bool {
+    /// Of a loop with these loads, of which so many wait for one another.
+    pub(super) fn of<'c: 'a, 'a>(
+        of: For<'c, 'a>,
+        loads: &[OperationRef<'c, 'a>],
+        chain: u32,
+        scheduled: &graph::Scheduled,
+        plans: &Plans,
+    ) -> Self {
+        let bytes = loads.iter().map(|load| graph::bytes_of_results(*load));
+        let memory = plans.target().global_costs();
+        let sectors = bytes.sum::<u64>() as f32 / memory.sector_bytes as f32;
+        Self {
+            held: held(of, loads, plans),
+            loaded: loaded(loads, plans),
+            chain,
+            work: scheduled.threads,
+            memory: (sectors * memory.sector) as u32,
+        }
+    }
+
+    /// Cycles of the units for the work of one warp.
+    fn of_warp(&self, warps: u32) -> u32 {
+        self.work * graph::ISSUERS / warps.max(1)
+    }
+
+    /// The time with loads in their iteration, and with loads ahead; `None` for the latter if a thread has too few registers.
+    fn times(&self, warps: u32, target: Target) -> Option<Times> {
         let threads = warps * target.warp_size();
-        let most = target.plain_registers_of_each(threads);
         let registers = self.held + BESIDE;
-        if registers + self.loaded > most {
-            return false;
+        if registers + self.loaded > target.plain_registers_of_each(threads) {
+            return None;
         }
         let [before, after] = [registers, registers + self.loaded]
             .map(|each| target.resident_blocks(threads, each, 0));
-        if after == before {
-            return true;
+        let latency = target.global_costs().latency;
+        let least = self.work.max(self.memory);
+        let now = (self.chain * latency + self.memory + self.of_warp(warps)) / before.max(1);
+        let ahead = (latency + self.memory).max(self.of_warp(warps)) / after.max(1);
+        let [now, ahead] = [now, ahead].map(|line| line.max(least));
+        Some(Times {
+            now,
+            ahead,
+            as_many: after == before,
+        })
+    }
+
+    /// Whether it takes less time with loads that are ahead.
+    fn pays(&self, warps: u32, target: Target) -> bool {
+        self.times(warps, target).is_some_and(|times| {
+            let longer = match target.llvm_allocates_registers() {
+                true => times.ahead * (100 + MARGIN) > times.now * 100,
+                false => times.ahead > times.now,
+            };
+            times.as_many || !longer
+        })
+    }
+
+    /// Whether it takes no more time than in registers if its loads are `lead` iterations ahead, through buffers of so many
+    /// bytes, and the banks of shared memory are busy with them for so many cycles.
+    pub(super) fn is_no_slower_in_rings(
+        &self,
+        lead: u32,
+        bytes: u64,
+        banks: u32,
+        warps: u32,
+        target: Target,
+    ) -> bool {
+        let threads = warps * target.warp_size();
+        let resident = target.resident_blocks(threads, self.held + BESIDE, bytes);
+        if resident == 0 {
+            return false;
         }
         let latency = target.global_costs().latency;
-        let of_warp = self.work * graph::ISSUERS / warps.max(1);
-        let least = self.work.max(self.memory);
-        let now = (self.chain * latency + self.memory + of_warp) / before;
-        let ahead = (latency + self.memory).max(of_warp) / after;
-        let [now, ahead] = [now, ahead].map(|line| line.max(least));
-        match target.llvm_allocates_registers() {
-            true => ahead * (100 + MARGIN) <= now * 100,
-            false => ahead <= now,
-        }
+        let line = ((latency + self.memory) / lead.max(1)).max(self.of_warp(warps) + banks);
+        let rings = (line / resident).max(self.work + banks).max(self.memory);
+        self.times(warps, target)
+            .is_none_or(|times| rings <= times.now.min(times.ahead))
     }
 }
 
@@ -220,17 +282,8 @@ pub(super) fn load_ahead(of: For<'_, '_>, warps: u32, plans: &Plans) -> Option<P
     }
     let chain = leads(of, &slice)?.into_iter().max()?;
     let of_slice: Vec<_> = slice.loads().map(|load| load.operation()).collect();
-    let bytes = of_slice.iter().map(|load| graph::bytes_of_results(*load));
     let scheduled = graph::schedule(of, &[], &[], plans, warps);
-    let memory = plans.target().global_costs();
-    let sectors = bytes.sum::<u64>() as f32 / memory.sector_bytes as f32;
-    let iteration = Iteration {
-        held: held(of, &of_slice, plans),
-        loaded: loaded(&of_slice, plans),
-        chain: chain as u32,
-        work: scheduled.threads,
-        memory: (sectors * memory.sector) as u32,
-    };
+    let iteration = Iteration::of(of, &of_slice, chain as u32, &scheduled, plans);
     if !iteration.pays(warps, plans.target()) {
         return None;
     }
@@ -290,4 +343,29 @@ fn expand<'c: 'a, 'a>(
     };
     let expanded = pipeline(rewriter, of, &order, last + 1, end, guard).ok()?;
     Some((expanded, last + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_take_no_more_time_where_memory_limits_an_iteration() {
+        let target = Target::parse("cuda:90").expect("it is in the table");
+        let in_rings = |work, memory, kilobytes: u64| {
+            let iteration = Iteration {
+                held: 16,
+                loaded: 8,
+                chain: 1,
+                work,
+                memory,
+            };
+            iteration.is_no_slower_in_rings(2, kilobytes << 10, 100, 4, target)
+        };
+        assert!(in_rings(28, 500, 24));
+        // Threads limit it, and a ring makes them wait for the banks as well.
+        assert!(!in_rings(600, 500, 24));
+        // One block has all of shared memory, and waits for two iterations at a time alone.
+        assert!(!in_rings(28, 100, 200));
+    }
 }

@@ -54,6 +54,9 @@ pub(super) fn assign_layouts(
     check_threads(grid.num_warps, options.target)
         .map_err(|message| Error::invalid(vec![Diagnostic::error("", message)]))?;
     let (operation, target) = (module.as_operation(), options.target);
+    if options.num_stages == 1 {
+        pipelining::ask_for_one_stage(operation);
+    }
     let assigned = match options.keep_decisions {
         true => layouts::assign_with_account(operation, grid, target),
         false => layouts::assign(operation, grid, target).map(|()| None),
