@@ -57,6 +57,7 @@ use inkwell::values::{
     VectorValue,
 };
 
+use crate::llvm::insertions::{erase_chain, operand, put_together, taken_apart};
 use crate::llvm::instructions::users;
 
 /// Bits of a register.
@@ -376,53 +377,6 @@ impl<'ctx> Joining<'_, 'ctx> {
     }
 }
 
-/// The elements of the vector that a chain of insertions ends with, if each was inserted.
-fn put_together(last: InstructionValue<'_>) -> Option<Vec<BasicValueEnum<'_>>> {
-    let goes_on = users(last).flatten().any(|user| {
-        insertion(user).is_some_and(|(into, ..)| into.as_instruction_value() == Some(last))
-    });
-    if goes_on {
-        return None;
-    }
-    let (into, ..) = insertion(last)?;
-    let count = into.get_type().into_vector_type().get_size() as usize;
-    let mut elements = vec![None; count];
-    let mut link = Some(last);
-    while let Some((into, element, place)) = link.and_then(insertion) {
-        // Later insertions were visited before.
-        elements.get_mut(place)?.get_or_insert(element);
-        link = into.as_instruction_value();
-    }
-    elements.into_iter().collect()
-}
-
-/// What an instruction inserts into: the vector, the element and its place.
-fn insertion(
-    instruction: InstructionValue<'_>,
-) -> Option<(BasicValueEnum<'_>, BasicValueEnum<'_>, usize)> {
-    if instruction.get_opcode() != InstructionOpcode::InsertElement {
-        return None;
-    }
-    let (vector, element) = (operand(instruction, 0)?, operand(instruction, 1)?);
-    Some((vector, element, constant(operand(instruction, 2)?)?))
-}
-
-/// The vector of which the values are all the elements, in order.
-fn taken_apart<'ctx>(values: &[BasicValueEnum<'ctx>]) -> Option<VectorValue<'ctx>> {
-    let whole = |(place, value): (usize, &BasicValueEnum<'ctx>)| {
-        let extraction = value.as_instruction_value()?;
-        let is_it = extraction.get_opcode() == InstructionOpcode::ExtractElement
-            && constant(operand(extraction, 1)?)? == place;
-        let whole = operand(extraction, 0).filter(|_| is_it)?;
-        Some(whole.into_vector_value())
-    };
-    let mut wholes = values.iter().enumerate().map(whole);
-    let first = wholes.next()??;
-    let is_whole = wholes.all(|other| other == Some(first))
-        && first.get_type().get_size() as usize == values.len();
-    is_whole.then_some(first)
-}
-
 /// A vector of values that each fill whole registers.
 fn vector_type<'ctx>(elements: &[BasicValueEnum<'ctx>]) -> Option<VectorType<'ctx>> {
     let count = elements.len() as u32;
@@ -453,29 +407,6 @@ fn incoming<'ctx>(
 fn phi<'ctx>(value: &BasicValueEnum<'ctx>) -> Option<InstructionValue<'ctx>> {
     let instruction = value.as_instruction_value()?;
     (instruction.get_opcode() == InstructionOpcode::Phi).then_some(instruction)
-}
-
-fn operand(instruction: InstructionValue<'_>, index: u32) -> Option<BasicValueEnum<'_>> {
-    instruction.get_operand(index)?.value()
-}
-
-fn constant(value: BasicValueEnum<'_>) -> Option<usize> {
-    let BasicValueEnum::IntValue(value) = value else {
-        return None;
-    };
-    usize::try_from(value.get_zero_extended_constant()?).ok()
-}
-
-/// Erases a chain of insertions, as far as nothing else uses it.
-fn erase_chain(last: InstructionValue<'_>) {
-    let mut link = Some(last);
-    while let Some(unused) = link.filter(|link| link.get_first_use().is_none()) {
-        let Some((into, ..)) = insertion(unused) else {
-            break;
-        };
-        link = into.as_instruction_value();
-        unused.erase_from_basic_block();
-    }
 }
 
 #[cfg(test)]

@@ -20,13 +20,16 @@
 //!
 //! The search for scalars that fit into one vector takes 6 % of a compilation for NVIDIA and up to 38 % for AMD: it tries
 //! the vectors of matrix fragments, whose elements are accumulators. It runs only if a kernel has operations that the
-//! target executes in pairs (`is_packable`), and values that only move, are converted or are rounded are none.
+//! target executes in pairs (`is_packable`) and that it may reach (`reached`). Values that only move, are converted or are
+//! rounded are none, and what goes into a matrix fragment is a vector before ([`crate::llvm::vector_arithmetic`]).
+
+use std::collections::{HashMap, HashSet};
 
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::TargetMachine;
 use inkwell::types::{AnyType, AnyTypeEnum};
-use inkwell::values::{InstructionOpcode, InstructionValue};
+use inkwell::values::{BasicValue, InstructionOpcode, InstructionValue};
 use llopt_plan::search_limit::SearchLimit;
 use llopt_target::{Feature, Target};
 
@@ -34,7 +37,7 @@ use crate::error::CodegenError;
 use crate::llvm::instructions::{any, called, change_all, users};
 use crate::llvm::{
     addresses, emit, exchanges, first_wait, fragment_phis, late_values, parts_where_taken,
-    recomputed,
+    recomputed, vector_arithmetic,
 };
 use crate::targets::back_end::{VendorPasses, back_end};
 
@@ -61,8 +64,14 @@ pub fn optimize(
     parts_where_taken::divide(module);
     run(module, machine, &scalar_passes(vendor))?;
     let packs_singles = target.has(Feature::PackedF32);
+    vector_arithmetic::combine(module, packs_singles);
+    let own = back_end.intrinsics();
+    let singles = match packs_singles {
+        true => reached(module, own),
+        false => HashSet::new(),
+    };
     let has_pairs = any(module, |instruction| {
-        is_packable(instruction, packs_singles, back_end.intrinsics())
+        is_packable(instruction, &singles, own)
     });
     let combines_vectors = longest_block(module) <= LONGEST_COMBINED;
     run(
@@ -121,9 +130,13 @@ fn longest_block(module: &Module<'_>) -> usize {
 const COMBINE: &str = "instcombine<no-verify-fixpoint>";
 
 /// Whether an instruction computes a number in a scalar type of which two values share a register and some target has
-/// instructions for both: numbers of 8 and 16 bits, and singles on a target that `packs_singles`. The vendor's own intrinsics
-/// begin with `own`.
-fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool, own: &str) -> bool {
+/// instructions for both: numbers of 8 and 16 bits, and those `singles` that the search for pairs may reach. The vendor's own
+/// intrinsics begin with `own`.
+fn is_packable<'ctx>(
+    instruction: InstructionValue<'ctx>,
+    singles: &HashSet<InstructionValue<'ctx>>,
+    own: &str,
+) -> bool {
     use InstructionOpcode as Op;
     let r#type = match instruction.get_opcode() {
         // These only move bits.
@@ -158,7 +171,7 @@ fn is_packable(instruction: InstructionValue<'_>, packs_singles: bool, own: &str
         AnyTypeEnum::IntType(integer) => matches!(integer.get_bit_width(), 8 | 16),
         AnyTypeEnum::FloatType(float) => match float.get_bit_width() {
             16 => true,
-            32 => packs_singles && computes_kept_single(instruction),
+            32 => singles.contains(&instruction) && computes_kept_single(instruction),
             _ => false,
         },
         _ => false,
@@ -190,6 +203,56 @@ fn computes_kept_single(instruction: InstructionValue<'_>) -> bool {
             let opcode = user.get_opcode();
             !matches!(opcode, Op::BitCast | Op::FPTrunc | Op::FPToSI | Op::FPToUI)
         })
+}
+
+/// The instructions that the search for pairs may reach: it begins at values that are put together in vectors, stored, or
+/// passed on in phis of one block that receive the same operation, and goes back from there through what has a form for
+/// vectors.
+fn reached<'ctx>(module: &Module<'ctx>, own: &str) -> HashSet<InstructionValue<'ctx>> {
+    use InstructionOpcode as Op;
+    let mut open: Vec<InstructionValue<'ctx>> = Vec::new();
+    let blocks = module
+        .get_functions()
+        .flat_map(|function| function.get_basic_blocks());
+    for block in blocks {
+        let mut of_phis: HashMap<_, Vec<InstructionValue<'ctx>>> = HashMap::new();
+        for instruction in block.get_instructions() {
+            match instruction.get_opcode() {
+                Op::InsertElement => open.extend(instruction_of(instruction, 1)),
+                Op::Store => open.extend(instruction_of(instruction, 0)),
+                Op::Phi => {
+                    // What it receives twice counts once.
+                    let values = (0..instruction.get_num_operands())
+                        .filter_map(|index| instruction_of(instruction, index));
+                    for value in values.collect::<HashSet<_>>() {
+                        of_phis.entry(value.get_opcode()).or_default().push(value);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let alike = of_phis.into_values().filter(|values| values.len() > 1);
+        open.extend(alike.flatten());
+    }
+    let mut reached = HashSet::new();
+    while let Some(instruction) = open.pop() {
+        let has_form = match instruction.get_opcode() {
+            Op::FAdd | Op::FSub | Op::FMul | Op::FDiv | Op::FNeg => true,
+            Op::FCmp | Op::Select | Op::FPTrunc | Op::FPExt | Op::BitCast => true,
+            Op::Call => is_vectorizable_call(instruction, own),
+            _ => false,
+        };
+        if has_form && reached.insert(instruction) {
+            let operands = 0..instruction.get_num_operands();
+            open.extend(operands.filter_map(|index| instruction_of(instruction, index)));
+        }
+    }
+    reached
+}
+
+/// The instruction of which an operand is the result.
+fn instruction_of(user: InstructionValue<'_>, index: u32) -> Option<InstructionValue<'_>> {
+    user.get_operand(index)?.value()?.as_instruction_value()
 }
 
 /// The passes up to the inlining of functions and the normalisation of their loops, as a text that LLVM parses.
