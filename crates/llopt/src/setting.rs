@@ -524,7 +524,7 @@ mod tests {
                 },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 37);
+        assert_eq!(SETTINGS.len(), 38);
     }
 
     #[test]

@@ -512,7 +512,8 @@ mod tests {
             let proposal: SplitProposal = of_tile(most_parts);
             assert_eq!(proposal.arguments(), [3, 5]);
             let form = proposal.form(64, CLUSTERS, memory, &[rows, 8192]);
-            assert_eq!(form.streamed, form.single_row && memory.cache < 1 << 27);
+            let is_small = memory.cache < 1 << 27 && memory.bytes_per_cycle > 0.0;
+            assert_eq!(form.streamed, form.single_row && is_small);
             (form.blocks, form.parts, form.rows, form.single_row)
         };
         assert_eq!(form(8, 64, memory), (1, 2, 0, true));
@@ -531,7 +532,7 @@ mod tests {
         let both = of_tile(8).form(32, CLUSTERS, large, &[64, 8192]);
         assert_eq!((both.blocks, both.parts, both.rows), (2, 2, 0));
         let rows = of_tile(8).form(32, CLUSTERS, large, &[16, 8192]);
-        assert_eq!((rows.blocks, rows.parts, rows.rows), (2, 2, 16));
+        assert_eq!((rows.blocks, rows.parts, rows.rows), (1, 4, 16));
         let few = of_tile(8).form(64, CLUSTERS, large, &[64, 2048]);
         assert_eq!((few.blocks, few.parts, few.single_row), (1, 2, true));
         let whole = of_tile(1).form(64, CLUSTERS, large, &[64, 2048]);
@@ -540,7 +541,7 @@ mod tests {
             bytes_per_cycle: 0.0,
             ..memory
         };
-        assert_eq!(form(1, 64, unknown), (2, 1, 0, false));
+        assert_eq!(form(1, 64, unknown), (2, 1, 0, true));
         // More programs than multiprocessors compute fewer rows all the same.
         let wide = of_tile(8).form(256, CLUSTERS, memory, &[16, 8192]);
         assert_eq!(

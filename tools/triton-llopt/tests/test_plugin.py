@@ -482,19 +482,19 @@ class Tiles(Switched):
             triton_llopt.simulate(target)
             kernels.tiles.device_caches.clear()
             form = self.chosen(16, 1024)
-            self.assertEqual((form.rows, form.single_row, form.blocks), (16, True, 1))
+            self.assertEqual((form.rows, form.single_row, form.streamed, form.blocks), (16, True, True, 1))
             self.assertEqual(form.parts, 4)
             # Rows of a whole tile; and more than one row of tiles.
             self.assertEqual(self.chosen(64, 1024).rows, 0)
             self.assertEqual(self.chosen(96, 1024), splitting.Form(copies=self.chosen(96, 1024).copies))
 
-    def test_what_is_in_the_cache_is_not_divided(self):
+    def test_what_is_in_the_cache_is_divided_but_not_streamed(self):
         triton_llopt.enable("ttir")
         triton_llopt.simulate("cuda:90")
         for memory in ((1000.0, 1 << 40), (0.0, 0)):
             kernels.tiles.device_caches.clear()
             form = self.chosen(16, 1024, memory)
-            self.assertEqual((form.parts, form.rows, form.single_row), (1, 0, False))
+            self.assertEqual((form.parts, form.rows, form.single_row, form.streamed), (4, 16, True, False))
 
     def test_as_many_parts_as_are_asked_for(self):
         for parts in (1, 2, 4):
@@ -610,7 +610,7 @@ class Splitting(Switched):
     def choice(self, compile):
         """A choice for a kernel that is not there, on a machine of 132 multiprocessors."""
         figures = {"interval": 300, "iterations": "a3 63 + 64 /", "sum_bytes": 8192, "is_divided": True}
-        figures["wavefronts"] = [1.0, 4.0]
+        figures["wavefront"] = 1.0
         signature = {"p": "*fp32", "width": "constexpr", "pair": ("i32", "i32"), "k": "i32"}
         kernel = unittest.mock.Mock()
         kernel.name, kernel.src.signature = "product", signature

@@ -239,7 +239,11 @@ fn reached<'ctx>(module: &Module<'ctx>, own: &str) -> HashSet<InstructionValue<'
         let has_form = match instruction.get_opcode() {
             Op::FAdd | Op::FSub | Op::FMul | Op::FDiv | Op::FNeg => true,
             Op::FCmp | Op::Select | Op::FPTrunc | Op::FPExt | Op::BitCast => true,
-            Op::Call => is_vectorizable_call(instruction, own),
+            // Others have operands that are no values.
+            Op::Call => {
+                is_vectorizable_call(instruction, own)
+                    && matches!(instruction.get_type(), AnyTypeEnum::FloatType(_))
+            }
             _ => false,
         };
         if has_form && reached.insert(instruction) {
