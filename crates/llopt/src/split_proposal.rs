@@ -291,10 +291,7 @@ impl SplitProposal {
             let interval = tile.interval(self.interval, form.rows, form.parts);
             let iterations = launch.iterations.div_ceil(form.blocks.into());
             let of_part = tile.share(form.rows, form.parts);
-            let sum = self.sum_of(
-                (self.sum_bytes as f64 * of_part) as u64,
-                form.blocks.into(),
-            );
+            let sum = self.sum_of((self.sum_bytes as f64 * of_part) as u64, form.blocks.into());
             (iterations.saturating_mul(interval) + sum, form)
         });
         let possible = divided.chain(iter::once((as_it_is, plain)));

@@ -11,7 +11,7 @@
 //! iterations skipped it, which costs a search for those that do not ([`super::compact_iterations`]), and the loop is not
 //! pipelined.
 //!
-//! A comparison of two integers is decided if their [ranges](crate::ranges) are apart, or touch where the comparison allows
+//! A comparison of two integers is decided if their ranges (`ranges.rs`) are apart, or touch where the comparison allows
 //! it. What follows from decided ones is left to MLIR's canonicalisation, which runs only then.
 //!
 //! Comparisons of tensors, which are masks, stay. Without those that always hold, kernels took other layouts by small

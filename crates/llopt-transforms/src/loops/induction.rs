@@ -3,7 +3,7 @@
 //!
 //! A program that computes a tile on the diagonal loops from `128 p` to `128 (p + 1)`. Bounds are linear functions of
 //! values, modulo the numbers of their type, and so is their distance. If that is a constant `d >= 0`, the upper bound is
-//! `d` above the lower one, or it has wrapped and is below it, and there is no iteration. Otherwise the [ranges](crate::ranges)
+//! `d` above the lower one, or it has wrapped and is below it, and there is no iteration. Otherwise the ranges (`ranges.rs`)
 //! of the bounds say how far apart they may be: a loop over the blocks of a row that come before the program's own, of four in
 //! all, has at most three iterations.
 

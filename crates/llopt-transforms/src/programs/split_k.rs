@@ -158,7 +158,9 @@ pub fn split(module: OperationRef<'_, '_>, blocks: u32, num_ctas: u32) -> Vec<Sp
         // Its bounds are those of a part afterwards.
         let iterations = Count::of(of);
         let outcome = match (num_ctas, count) {
-            (1, _) if is_rare(&of) => Err("it is a version that is hardly ever executed".to_owned()),
+            (1, _) if is_rare(&of) => {
+                Err("it is a version that is hardly ever executed".to_owned())
+            }
             (1, 1) => share(module, of, blocks),
             (1, _) => Err(format!("it is one of {count} loops of products")),
             _ => Err("the blocks of a cluster already share the tile".to_owned()),

@@ -201,7 +201,12 @@ pub(super) fn compare(
 }
 
 /// Whether one block of the loop as it is fills a multiprocessor, where the program asks for so many stages.
-pub(super) fn is_alone(of: For<'_, '_>, proof: &Proof<'_, '_>, asked: u32, setting: Setting) -> bool {
+pub(super) fn is_alone(
+    of: For<'_, '_>,
+    proof: &Proof<'_, '_>,
+    asked: u32,
+    setting: Setting,
+) -> bool {
     let plans = Plans::new(setting.target);
     let body = Body {
         of,
