@@ -248,9 +248,10 @@ impl SplitProposal {
             memory,
             streamed_bytes: self.streamed_bytes,
         };
+        let computed = tile.rows_computed(rows);
         match tile.streams(launch) {
-            true => self.streaming(tile, launch, clusters, tile.rows_computed(rows), plain),
-            false => self.computing(tile, launch, clusters, tile.rows_computed(rows), plain),
+            true => self.streaming(tile, launch, clusters, computed, plain),
+            false => self.computing(tile, launch, clusters, computed, plain),
         }
     }
 

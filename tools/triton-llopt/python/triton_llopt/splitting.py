@@ -170,8 +170,8 @@ def _compiler(settings, configuration):
         # Its own launches have no choice.
         again = launched.chooses_copies and form.blocks > 1
         fields = {"split_k": form.blocks, "tensor_copies": of_copies, "chooses_copies": again}
-        fields |= {"tile_parts": form.parts, "tile_rows": form.rows, "single_row": form.single_row}
-        fields |= {"streamed": form.streamed}
+        fields |= {"tile_parts": form.parts, "tile_rows": form.rows}
+        fields |= {"single_row": form.single_row, "streamed": form.streamed}
         return variants.compiled(kernel, settings, replace(launched, **fields))
 
     return compile

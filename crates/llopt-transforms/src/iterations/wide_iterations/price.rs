@@ -126,17 +126,7 @@ pub(super) fn compare(
     setting: Setting,
 ) -> Result<Cycles, String> {
     let plans = Plans::new(setting.target);
-    let body = |factor| {
-        let body = Body {
-            of,
-            proof,
-            factor,
-            warps: setting.num_warps,
-            target: setting.target,
-            plans: &plans,
-        };
-        body.work()
-    };
+    let body = |factor| Body::new(of, proof, factor, setting, &plans).work();
     let (narrow, wide) = (body(1)?, body(FACTOR)?);
     let (target, warps) = (setting.target, setting.num_warps);
     let threads = warps * target.warp_size();
@@ -208,15 +198,8 @@ pub(super) fn is_alone(
     setting: Setting,
 ) -> bool {
     let plans = Plans::new(setting.target);
-    let body = Body {
-        of,
-        proof,
-        factor: 1,
-        warps: setting.num_warps,
-        target: setting.target,
-        plans: &plans,
-    };
-    body.work()
+    Body::new(of, proof, 1, setting, &plans)
+        .work()
         .is_ok_and(|narrow| resident(&narrow, asked, setting) <= 1)
 }
 
@@ -267,7 +250,24 @@ struct Body<'b, 'c, 'a> {
     plans: &'b Plans,
 }
 
-impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
+impl<'b, 'c: 'a, 'a> Body<'b, 'c, 'a> {
+    fn new(
+        of: For<'c, 'a>,
+        proof: &'b Proof<'c, 'a>,
+        factor: u32,
+        setting: Setting,
+        plans: &'b Plans,
+    ) -> Self {
+        Self {
+            of,
+            proof,
+            factor,
+            warps: setting.num_warps,
+            target: setting.target,
+            plans,
+        }
+    }
+
     fn work(&self) -> Result<Work, String> {
         let operations = self.of.operations();
         let products: Vec<OperationRef> = operations
