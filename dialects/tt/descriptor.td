@@ -61,7 +61,10 @@ def TT_DescriptorLoadOp : TT_Op<"descriptor_load", [Means<"Descriptor">]> {
 
 def TT_DescriptorStoreOp : TT_Op<"descriptor_store", [Means<"Descriptor">]> {
   let summary = "Stores one block";
-  let description = "";
+  let description = [{
+    `indices` is the first element of the block. A source that is longer than
+    the block along some dimensions consists of the consecutive blocks there.
+  }];
   let arguments = (ins
     Arg<TT_TensorDescType, "",
         [MemRead<GlobalMemory>, MemWrite<GlobalMemory>]>:$desc,

@@ -7,7 +7,7 @@
 
 // An unknown number of iterations: each block has ceil(n / 2), the last one what is left. Pointers begin where the part
 // does, offsets are multiplied in 64 bits. Each block stores its rows.
-// ONCE-COUNT-4: ttg.cluster-split
+// ONCE-COUNT-5: ttg.cluster-split
 // CHECK: "ttg.cluster-split" = 2 : i32
 // CHECK-LABEL: @stored(
 // CHECK: %[[RANK:.+]] = ttng.cluster_rank : i32
@@ -205,6 +205,33 @@ module {
       %qc = tt.addptr %pc, %offsets : tensor<64x64x!tt.ptr<f32>>, tensor<64x64xi32>
       tt.store %qc, %r#1 : tensor<64x64x!tt.ptr<f32>>
     } {llopt.rare, llopt.versions}
+    tt.return
+  }
+}
+
+// -----
+
+// A store through a descriptor moves blocks as large as a block's part, which begins at its rank.
+// CHECK-LABEL: @through_a_descriptor(
+// CHECK-SAME: !tt.tensordesc<tensor<32x64xf32>>
+// CHECK: %[[RANK:.+]] = ttng.cluster_rank : i32
+// CHECK: %[[PART:.+]] = ttng.cluster_sum %{{.+}} : tensor<64x64xf32> -> tensor<32x64xf32>
+// CHECK: %[[FIRST:.+]] = arith.muli %[[RANK]], %c32{{.*}} : i32
+// CHECK: %[[ROW:.+]] = arith.addi %{{.+}}, %[[FIRST]] : i32
+// CHECK: tt.descriptor_store %{{.+}}[%[[ROW]], %c0{{.*}}], %[[PART]] : !tt.tensordesc<tensor<32x64xf32>>, tensor<32x64xf32>
+module {
+  tt.func public @through_a_descriptor(%a: !tt.tensordesc<tensor<64x64xf16>>, %a_m: i32, %a_k: i32, %a_s: i64, %a_1: i64,
+      %c: !tt.tensordesc<tensor<64x64xf32>>, %c_m: i32, %c_n: i32, %c_s: i64, %c_1: i64, %n: i32, %m0: i32) {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %b = arith.constant dense<1.0> : tensor<64x64xf16>
+    %sum = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+      %x = tt.descriptor_load %a[%m0, %i] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+      %d = tt.dot %x, %b, %acc : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+      scf.yield %d : tensor<64x64xf32>
+    }
+    tt.descriptor_store %c[%m0, %c0], %sum : !tt.tensordesc<tensor<64x64xf32>>, tensor<64x64xf32>
     tt.return
   }
 }

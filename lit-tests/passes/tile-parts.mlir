@@ -179,3 +179,74 @@ tt.func public @programs(%x: tensor<64x64xf16>, %c: !tt.ptr<f32>, %m: i32, %k: i
   }
   tt.return
 }
+
+// -----
+
+// Blocks of descriptors are as large as the part: the launcher takes their extents from the type. The store drops rows
+// beyond those of its tensor, so few are computed if no more are inside; the version with all of them moves several blocks.
+// PARTS: module attributes {"ttg.tile-parts" = 2 : i32}
+// PARTS-LABEL: @blocks(%arg0: !tt.tensordesc<tensor<64x64xf16>>,
+// PARTS-SAME: %arg5: !tt.tensordesc<tensor<32x64xf16>>,
+// PARTS-SAME: %arg10: !tt.tensordesc<tensor<64x32xf16>>,
+// PARTS: %[[FIRST:.*]] = arith.muli
+// PARTS: tt.descriptor_load %arg0[%[[M:[a-z0-9_]+]], %{{.*}}] : {{.*}} -> tensor<64x64xf16>
+// PARTS: %[[N:.*]] = arith.addi %{{.*}}, %[[FIRST]] : i32
+// PARTS: tt.descriptor_load %arg5[%[[N]], %{{.*}}] : {{.*}} -> tensor<32x64xf16>
+// PARTS: tt.dot {{.*}} tensor<64x64xf16> * tensor<64x32xf16> -> tensor<64x32xf32>
+// PARTS: %[[N:.*]] = arith.addi %{{.*}}, %[[FIRST]] : i32
+// PARTS: tt.descriptor_store %arg10[%[[M]], %[[N]]], {{.*}}, tensor<64x32xf16>
+// ROWS-LABEL: @blocks(%arg0: !tt.tensordesc<tensor<16x64xf16>>,
+// ROWS-SAME: %arg5: !tt.tensordesc<tensor<64x64xf16>>,
+// ROWS-SAME: %arg10: !tt.tensordesc<tensor<16x64xf16>>, %[[END:arg11]]: i32
+// ROWS: arith.extsi %[[END]] : i32 to i64
+// ROWS: scf.if
+// ROWS: tt.descriptor_load %arg0{{.*}} -> tensor<16x64xf16>
+// ROWS: tt.descriptor_load %arg5{{.*}} -> tensor<64x64xf16>
+// ROWS: tt.descriptor_store %arg10{{.*}}, tensor<16x64xf16>
+// ROWS: } else {
+// ROWS: tt.descriptor_load %arg0{{.*}} : !tt.tensordesc<tensor<16x64xf16>> -> tensor<64x64xf16>
+// ROWS: tt.descriptor_store %arg10{{.*}} : !tt.tensordesc<tensor<16x64xf16>>, tensor<64x64xf16>
+tt.func public @blocks(%a: !tt.tensordesc<tensor<64x64xf16>>, %a_m: i32, %a_k: i32, %a_s: i64, %a_1: i64,
+    %b: !tt.tensordesc<tensor<64x64xf16>>, %b_n: i32, %b_k: i32, %b_s: i64, %b_1: i64,
+    %c: !tt.tensordesc<tensor<64x64xf16>>, %c_m: i32, %c_n: i32, %c_s: i64, %c_1: i64, %k: i32) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %px = tt.get_program_id x : i32
+  %py = tt.get_program_id y : i32
+  %m0 = arith.muli %py, %c64 : i32
+  %n0 = arith.muli %px, %c64 : i32
+  %sum = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+    %x = tt.descriptor_load %a[%m0, %i] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+    %y = tt.descriptor_load %b[%n0, %i] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+    %right = tt.trans %y {order = array<i32: 1, 0>} : tensor<64x64xf16> -> tensor<64x64xf16>
+    %next = tt.dot %x, %right, %acc : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  %stored = arith.truncf %sum : tensor<64x64xf32> to tensor<64x64xf16>
+  tt.descriptor_store %c[%m0, %n0], %stored : !tt.tensordesc<tensor<64x64xf16>>, tensor<64x64xf16>
+  tt.return
+}
+
+// -----
+
+// Rows of a block that the kernel also loads whole keep their length.
+// PARTS-LABEL: @whole_rows(
+// PARTS-NOT: ttg.tile-parts
+// PARTS: tt.dot {{.*}} tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+tt.func public @whole_rows(%b: !tt.tensordesc<tensor<64x64xf16>>, %b_k: i32, %b_n: i32, %b_s: i64, %b_1: i64, %c: !tt.ptr<f32>, %k: i32) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %px = tt.get_program_id x : i32
+  %n0 = arith.muli %px, %c64 : i32
+  %x = tt.descriptor_load %b[%c0, %c0] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+  %sum = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+    %y = tt.descriptor_load %b[%i, %n0] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+    %next = tt.dot %x, %y, %acc : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  %cs = tt.splat %c : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+  tt.store %cs, %sum : tensor<64x64x!tt.ptr<f32>>
+  tt.return
+}

@@ -34,7 +34,7 @@ pub use iterations::{compact_iterations, decided_conditions, whole_tiles, wide_i
 pub(crate) use matrix::chained_products;
 pub use matrix::{accumulators, f32_dot, products, scaled_dot, widened_products};
 pub use order::{early_loads, late_operands, reorder, staged_conversions};
-pub(crate) use programs::choice;
+pub(crate) use programs::{block_access, choice};
 pub use programs::{dependent_launch, longest_first, persistent, split_k, tile_parts, unswitch};
 pub use shared_memory::{allocation, barrier};
 

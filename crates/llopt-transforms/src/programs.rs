@@ -5,6 +5,7 @@
 //! the kernel before it still runs. Each is a rewrite of the kernel that the launch must know of: the numbers of programs,
 //! and of blocks, are no longer the same.
 
+pub(crate) mod block_access;
 pub(crate) mod choice;
 pub mod dependent_launch;
 pub mod longest_first;

@@ -37,7 +37,8 @@ use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts};
 use llopt_dialects::tables::module::TILE_PARTS;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{
-    CacheModifier, EvictionPolicy, GetNumProgramsOp, GetProgramIdOp, LoadOp, ProgramDim,
+    CacheModifier, DescriptorLoadOp, EvictionPolicy, GetNumProgramsOp, GetProgramIdOp, LoadOp,
+    ProgramDim,
 };
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, RegionExt, ValueExt, Walk, attr};
@@ -46,6 +47,7 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, OperationRef, Value, ValueLike};
 
+use crate::block_access::BlockAccess;
 use crate::loops::builder::Arithmetic;
 use crate::loops::view::For;
 use crate::pipelining::place;
@@ -177,13 +179,18 @@ const COLUMNS: usize = 1;
 /// elements. Loads for which the author asks for something else stay as they are.
 pub fn read_columns_once(module: OperationRef<'_, '_>) {
     for product in products_in(module) {
-        let factor = product.operand_value(1).map(widened_source_of);
-        let Some(load) = factor.and_then(LoadOp::defining) else {
+        let Some(factor) = product.operand_value(1).map(widened_source_of) else {
             continue;
         };
-        if load.evict() == EvictionPolicy::Normal && load.cache() == CacheModifier::None {
+        let by_pointers = LoadOp::defining(factor).map(|load| (load.evict(), load.cache()));
+        let by_blocks =
+            || DescriptorLoadOp::defining(factor).map(|load| (load.evict(), load.cache()));
+        let asked = by_pointers.or_else(by_blocks);
+        if asked == Some((EvictionPolicy::Normal, CacheModifier::None))
+            && let Some(load) = factor.defining_op()
+        {
             let first = attr::i32(module.ctx(), EvictionPolicy::EvictFirst as i32);
-            load.operation().set_attr("evict", first);
+            load.set_attr("evict", first);
         }
     }
 }
@@ -234,14 +241,16 @@ fn dimensions<'c: 'a, 'a>(
         if dimension.extent % parts != 0 || dimension.extent / parts < FEWEST {
             return Err("its tiles are too small to be divided".to_owned());
         }
+        dimension.may_shrink(dimension.extent / parts, false)?;
         found.push(dimension);
     }
     let mut whole = None;
     kernel.for_each_op(Walk::PreOrder, |operation| {
         let is_of_part = || {
             let anchor = OpFacts::of(operation).anchor;
-            matches!(anchor, Some(LayoutAnchor::Store | LayoutAnchor::Update))
-                && found.iter().any(|dimension| dimension.has(operation))
+            let is_access = matches!(anchor, Some(LayoutAnchor::Store | LayoutAnchor::Update))
+                || BlockAccess::of(operation).is_some();
+            is_access && found.iter().any(|dimension| dimension.has(operation))
         };
         let is_access =
             operation.region_refs().len() == 0 && Control::of(operation) == Control::Computes;

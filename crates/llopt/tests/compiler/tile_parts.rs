@@ -5,9 +5,12 @@
 
 use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
-use llopt::sim::{self, Launch, Machine};
-use llopt::{ArtifactKind, Compiler, Options, Source, Target, TensorCopies, run_reference};
+use llopt::sim::{self, Argument, Launch, Machine, TensorArgument};
+use llopt::{
+    ArtifactKind, Compiler, Options, Source, Target, TensorCopies, TensorDescriptor, run_reference,
+};
 
+use crate::contents::halves;
 use crate::tensor_copies::{self, Edge, Form, Numbers, arguments, kernel};
 
 /// Blocks for each tile of 64 by 32, rows that are computed, and whether launches have one row of tiles.
@@ -85,6 +88,135 @@ fn parts_of_tiles_leave_what_whole_ones_leave_on_both_vendors() -> Result<()> {
                 Ok(launch.arguments.swap_remove(2))
             };
             compare(&source, form, run).with_context(|| format!("{target} {what:?}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// `c[M, N] = a·b` in tiles of 64 by 32, 32 terms in each step, through descriptors that the launcher makes.
+fn through_descriptors(form: Form) -> String {
+    let parameter = |name: &str, block: &str| {
+        format!(
+            "%{name}: !tt.tensordesc<tensor<{block}>>, %{name}_0: i32, %{name}_1: i32, %{name}_2: i64, %{name}_3: i64"
+        )
+    };
+    let (a, b, c) = (
+        parameter("a", "64x32xf16"),
+        parameter("b", "32x32xf16"),
+        parameter("c", "64x32xf32"),
+    );
+    let (at, factor) = match form {
+        Form::Rows => ("%k0, %n0", ""),
+        Form::Columns => (
+            "%n0, %k0",
+            "%right = tt.trans %y {order = array<i32: 1, 0>} : tensor<32x32xf16> -> tensor<32x32xf16>",
+        ),
+    };
+    let right = if factor.is_empty() { "%y" } else { "%right" };
+    format!(
+        "tt.func public @kernel({a}, {b}, {c}, %K: i32) {{
+  %zero = arith.constant dense<0.0> : tensor<64x32xf32>
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c31 = arith.constant 31 : i32
+  %c32 = arith.constant 32 : i32
+  %c64 = arith.constant 64 : i32
+  %px = tt.get_program_id x : i32
+  %py = tt.get_program_id y : i32
+  %m0 = arith.muli %px, %c64 : i32
+  %n0 = arith.muli %py, %c32 : i32
+  %all = arith.addi %K, %c31 : i32
+  %n = arith.divsi %all, %c32 : i32
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x32xf32>) : i32 {{
+    %k0 = arith.muli %i, %c32 : i32
+    %x = tt.descriptor_load %a[%m0, %k0] : !tt.tensordesc<tensor<64x32xf16>> -> tensor<64x32xf16>
+    %y = tt.descriptor_load %b[{at}] : !tt.tensordesc<tensor<32x32xf16>> -> tensor<32x32xf16>
+    {factor}
+    %next = tt.dot %x, {right}, %acc : tensor<64x32xf16> * tensor<32x32xf16> -> tensor<64x32xf32>
+    scf.yield %next : tensor<64x32xf32>
+  }}
+  tt.descriptor_store %c[%m0, %n0], %sum : !tt.tensordesc<tensor<64x32xf32>>, tensor<64x32xf32>
+  tt.return
+}}"
+    )
+}
+
+/// A matrix as an argument, and the extents and strides that follow it. Rows are multiples of 16 bytes apart.
+fn matrix(
+    contents: impl Fn(usize) -> Argument,
+    [rows, columns]: [usize; 2],
+    object: &TensorDescriptor,
+) -> Result<Vec<Argument>> {
+    let of_row = columns.next_multiple_of(8);
+    let Argument::Buffer(contents) = contents(rows * of_row) else {
+        anyhow::bail!("a matrix is a buffer");
+    };
+    let tensor = TensorArgument {
+        contents,
+        shape: vec![u32::try_from(rows)?, u32::try_from(columns)?],
+        strides: vec![of_row as u64, 1],
+        element_bytes: object.elem_size,
+        element_type: object.elem_type,
+        swizzle_mode: object.swizzle,
+        box_shape: object.block_size.clone(),
+        fill_nan: false,
+    };
+    let numbers = [rows, columns, of_row, 1].map(|number| Argument::Int(number as i64));
+    Ok([Argument::Descriptor(tensor)]
+        .into_iter()
+        .chain(numbers)
+        .collect())
+}
+
+#[test]
+fn parts_of_blocks_of_descriptors_leave_what_whole_ones_leave() -> Result<()> {
+    let target = Target::parse("cuda:90")?;
+    let forms = [Form::Rows, Form::Columns].into_iter();
+    let all = forms.flat_map(|form| {
+        let whats = FORMS.into_iter();
+        whats.flat_map(move |what| SHARING.map(|sharing| (form, what, sharing)))
+    });
+    for (form, what, sharing) in all {
+        let source = Source::new("product.ttir", through_descriptors(form).as_str());
+        let mut options = Options::new(target);
+        options.split_k = sharing;
+        set(&mut options, what);
+        let compilation = Compiler::new(options).compile(&source, ArtifactKind::Llvm)?;
+        let metadata = &compilation.metadata;
+        let rows = metadata.tensordesc_meta[0].block_size[0];
+        ensure!(metadata.tile_parts == what.0 && (what.1 == 0 || rows == what.1));
+        let machine = Machine::from_ir(compilation.artifact.bytes(), target, None)?;
+        let mut numbers = Numbers(29);
+        for _ in 0..CASES {
+            let of = numbers.sizes(form);
+            let (m, n, k) = (of.m.max(1), of.n.max(1), of.k.max(1));
+            let of_b = match form {
+                Form::Rows => [k, n],
+                Form::Columns => [n, k],
+            };
+            let [a, b, c] = &metadata.tensordesc_meta[..] else {
+                anyhow::bail!("there are three descriptors");
+            };
+            let given = || -> Result<Vec<Argument>> {
+                let mut all = matrix(|length| halves(length, 1), [m, k], a)?;
+                all.extend(matrix(|length| halves(length, 4), of_b, b)?);
+                let unwritten = |length| Argument::Buffer(vec![0x55; 4 * length]);
+                all.extend(matrix(unwritten, [m, n], c)?);
+                all.push(Argument::Int(i64::try_from(k)?));
+                Ok(all)
+            };
+            let grid = [m.div_ceil(64) as u32, n.div_ceil(32) as u32, 1];
+            let mut expected = Launch::new(grid, 1, given()?);
+            run_reference(&source, &mut expected, Limits::default())?;
+            let of_all = [grid[0] * sharing, grid[1], 1];
+            let mut launch = metadata.launch(of_all, given()?);
+            let report = machine.run(&mut launch, &sim::Options::default())?;
+            let case = format!("{form:?} {what:?}, {sharing} share, {m} {n} {k}");
+            ensure!(report.findings.is_empty(), "{case}: {:?}", report.findings);
+            ensure!(
+                launch.arguments[10] == expected.arguments[10],
+                "{case} differs"
+            );
         }
     }
     Ok(())

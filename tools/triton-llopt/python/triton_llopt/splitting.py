@@ -27,8 +27,8 @@ SIZES = (1, 2, 4, 8)
 
 
 def _positions(types, is_object, path=()):
-    """For each parameter of the code, where its value is among the arguments of a launch; ``None`` for parts of a
-    tensor descriptor."""
+    """For each parameter of the code, the way to its value from the arguments of a launch: numbers of items, and names of
+    attributes; ``None`` for parts of a tensor descriptor that are no extents."""
     for number, type in enumerate(types):
         place = (*path, number)
         if isinstance(type, tuple):
@@ -36,7 +36,9 @@ def _positions(types, is_object, path=()):
         elif type.startswith("tensordesc"):
             rank = type[type.index("[") : type.index("]")].count(",") + 1
             # An object or a pointer, extents and strides; with a pointer also the padding and both again.
-            yield from [None] * (1 + 2 * rank if is_object else 2 + 4 * rank)
+            yield None
+            yield from ((*place, "shape", dim) for dim in range(rank))
+            yield from [None] * (rank if is_object else 1 + 3 * rank)
         elif type != "constexpr":
             yield place
 
@@ -44,7 +46,10 @@ def _positions(types, is_object, path=()):
 def _reader(places):
     """A function that reads the values at places among the arguments of a launch, as a tuple. It is compiled, since
     every launch calls it."""
-    values = "".join("arguments" + "".join(f"[{number}]" for number in place) + ", " for place in places)
+    def way(place):
+        return "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in place)
+
+    values = "".join(f"arguments{way(place)}, " for place in places)
     return eval(f"lambda arguments: ({values})")
 
 

@@ -60,25 +60,33 @@ fn block_access(descriptor: Value<'_, '_>, value: Value<'_, '_>, indices: usize)
     Ok(())
 }
 
-/// The result is the block, or consecutive blocks along a dimension in place of one.
-pub fn descriptor_load(operation: DescriptorLoadOp<'_, '_>) -> Verified {
-    let (descriptor, result) = (operation.desc(), operation.result());
-    let (block, loaded) = (block_of(descriptor)?, tensor(result)?);
-    let (from, to) = (block.shape(), loaded.shape());
+/// The tensor is the block, or consecutive blocks along a dimension in place of one.
+fn blocks_access(descriptor: Value<'_, '_>, value: Value<'_, '_>, indices: usize) -> Verified {
+    let (block, moved) = (block_of(descriptor)?, tensor(value)?);
+    let (from, to) = (block.shape(), moved.shape());
     let is_several = |(one, all): (&i64, &i64)| *one > 0 && all % one == 0;
     if from.len() == to.len()
-        && operation.indices().len() == from.len()
-        && block.element() == loaded.element()
+        && indices == from.len()
+        && block.element() == moved.element()
         && from.iter().zip(&to).all(is_several)
     {
         return Ok(());
     }
-    block_access(descriptor, result, operation.indices().len())
+    block_access(descriptor, value, indices)
 }
 
-/// The operand is the block.
+/// The result is the block, or consecutive blocks along a dimension in place of one.
+pub fn descriptor_load(operation: DescriptorLoadOp<'_, '_>) -> Verified {
+    blocks_access(
+        operation.desc(),
+        operation.result(),
+        operation.indices().len(),
+    )
+}
+
+/// The operand is the block, or consecutive blocks along a dimension in place of one.
 pub fn descriptor_store(operation: DescriptorStoreOp<'_, '_>) -> Verified {
-    block_access(operation.desc(), operation.src(), operation.indices().len())
+    blocks_access(operation.desc(), operation.src(), operation.indices().len())
 }
 
 /// The operand is the block; the update exists for its elements.

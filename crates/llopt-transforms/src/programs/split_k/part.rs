@@ -13,7 +13,8 @@
 //! | broadcast along the dimension | broadcast of the whole operand |
 //! | load | a load of the part of the addresses, if nothing was stored since |
 //!
-//! Every other tensor has no part; then [`Parts::of`] says why.
+//! Every other tensor has no part; then [`Parts::of`] says why. A store through a descriptor moves blocks of the size of a
+//! part ([`crate::block_access`]).
 
 use std::collections::HashMap;
 
@@ -29,6 +30,7 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{BlockRef, Location, OperationRef, Value, ValueLike};
 
 use super::memory::does_more_than_read;
+use crate::block_access::BlockAccess;
 use crate::loops::builder::{Arithmetic, IN_CONTEXT};
 use crate::loops::view::For;
 
@@ -98,9 +100,10 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
             .into_iter()
             .filter(|operation| does_more_than_read(*operation));
         let stores: Vec<OperationRef> = writing.collect();
-        let other = stores
-            .iter()
-            .find(|store| OpFacts::of(**store).anchor != Some(LayoutAnchor::Store));
+        let is_store = |of: &OperationRef<'c, 'a>| {
+            OpFacts::of(*of).anchor == Some(LayoutAnchor::Store) || BlockAccess::of(*of).is_some()
+        };
+        let other = stores.iter().find(|store| !is_store(store));
         if let Some(other) = other {
             return Err(format!("{} takes the whole sum", other.name_str()));
         }
@@ -123,10 +126,12 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
             };
             let mut known = HashMap::new();
             let divides = |store: &OperationRef<'c, 'a>| {
-                let operands: Vec<Value> = store.operand_values().collect();
-                operands
-                    .iter()
-                    .all(|operand| parts.may(*operand, dim, &mut known))
+                let access = BlockAccess::of(*store);
+                access.is_none_or(|access| access.may_shrink(dim, parts.of_each(), &parts.stores))
+                    && parts
+                        .divided_operands(*store)
+                        .into_iter()
+                        .all(|(_, operand)| parts.may(operand, dim, &mut known))
             };
             let mut divides = divides;
             match stores.iter().find(|store| !divides(store)) {
@@ -140,6 +145,20 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
             }
         }
         Err(reason)
+    }
+
+    /// The elements of each block along the divided dimension.
+    fn of_each(&self) -> i64 {
+        self.extent / self.blocks
+    }
+
+    /// The operands of a store of which it takes parts, and their numbers.
+    fn divided_operands(&self, store: OperationRef<'c, 'a>) -> Vec<(usize, Value<'c, 'a>)> {
+        let moved = BlockAccess::of(store).map(|access| access.moved);
+        let operands = store.operand_values().enumerate();
+        operands
+            .filter(|(_, operand)| moved.is_none_or(|moved| moved == *operand))
+            .collect()
     }
 
     /// The dimension that is divided.
@@ -278,20 +297,21 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         for sum in &self.sums {
             writing.part(*sum, self.dim);
         }
-        let stored: Vec<Vec<Value>> = self
+        let extent = self.of_each();
+        let stored: Vec<(OperationRef, usize, Value)> = self
             .stores
             .iter()
-            .map(|store| {
-                let operands: Vec<Value> = store.operand_values().collect();
-                operands
-                    .into_iter()
-                    .map(|operand| writing.part(operand, self.dim))
-                    .collect()
+            .flat_map(|store| {
+                let operands = self.divided_operands(*store).into_iter();
+                operands.map(|(index, operand)| (*store, index, operand))
             })
+            .map(|(store, index, operand)| (store, index, writing.part(operand, self.dim)))
             .collect();
-        for (store, operands) in self.stores.iter().zip(stored) {
-            for (index, operand) in operands.into_iter().enumerate() {
-                store.set_operand_value(index, operand);
+        for (store, index, operand) in stored {
+            store.set_operand_value(index, operand);
+            if let Some(access) = BlockAccess::of(store) {
+                let first = writing.first(extent);
+                access.shrink(&mut writing.rewriter, self.dim, extent, Some(first));
             }
         }
         let after: Vec<OperationRef> = self
@@ -334,7 +354,7 @@ impl<'c: 'a, 'a> Writing<'_, 'c, 'a> {
     fn made(&mut self, value: Value<'c, 'a>, dim: usize) -> Option<Value<'c, 'a>> {
         let tensor = RankedTensor::of(value.r#type())?;
         let mut shape = tensor.shape();
-        let extent = self.parts.extent / self.parts.blocks;
+        let extent = self.parts.of_each();
         *shape.get_mut(dim)? = extent;
         let of = RankedTensor::get(&shape, tensor.element(), tensor.encoding());
         let location = self.parts.of.operation().loc();

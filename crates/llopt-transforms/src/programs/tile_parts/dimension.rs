@@ -12,6 +12,7 @@
 //! | reduction | all but the one that is reduced |
 //! | product | rows, columns; not the one that is summed along |
 //! | loop, choice | those of what it hands on |
+//! | access to a block through a descriptor | that of the block ([`crate::block_access`]) |
 //!
 //! It ends at *sources*, whose elements are numbers of their indices or all equal: ranges, constants, scalars and
 //! rows that are repeated. Programs share these (rows and columns of a square tile are the same range), so each
@@ -29,6 +30,7 @@ use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, ValueExt, attr, key};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{BlockLike, OperationRef, Type, Value, ValueLike};
 
+use crate::block_access::BlockAccess;
 use crate::loops::builder::Arithmetic;
 use crate::loops::view::{BOUNDS, For, If};
 use crate::products::is_product;
@@ -159,6 +161,34 @@ impl<'c: 'a, 'a> Dimension<'c, 'a> {
         }
     }
 
+    /// The accesses through descriptors to blocks that have it, and where.
+    fn block_accesses(&self) -> Vec<(BlockAccess<'c, 'a>, usize)> {
+        let made = self.made.iter();
+        let made = made.filter_map(|(value, dim)| Some((value.defining_op()?, *dim)));
+        let taken = self.taken.iter().map(|operand| (operand.of, operand.dim));
+        made.chain(taken)
+            .filter_map(|(of, dim)| Some((BlockAccess::of(of)?, dim)))
+            .collect()
+    }
+
+    /// Looks whether the blocks that have it may have this extent instead; `alone`, where others through the same descriptors
+    /// that have it keep theirs.
+    ///
+    /// # Errors
+    /// The access that prevents it.
+    pub(super) fn may_shrink(&self, to: i64, alone: bool) -> Result<(), String> {
+        let accesses = self.block_accesses();
+        let together: Vec<OperationRef> = match alone {
+            true => Vec::new(),
+            false => accesses.iter().map(|(of, _)| of.operation).collect(),
+        };
+        let mut accesses = accesses.into_iter();
+        match accesses.find(|(access, dim)| !access.may_shrink(*dim, to, &together)) {
+            Some((access, _)) => Err(refusal(access.operation)),
+            None => Ok(()),
+        }
+    }
+
     /// Whether an op takes or makes a tensor that has it.
     pub(super) fn has(&self, operation: OperationRef<'c, 'a>) -> bool {
         self.taken.iter().any(|operand| operand.of == operation)
@@ -177,6 +207,9 @@ impl<'c: 'a, 'a> Dimension<'c, 'a> {
         to: i64,
         first: Option<Value<'c, 'a>>,
     ) {
+        for (access, dim) in self.block_accesses() {
+            access.shrink(rewriter, dim, to, first);
+        }
         for &(value, dim) in &self.made {
             value.set_type(resized(value, dim, to));
             // What the program promises of the whole tensor may name longer runs than there are now.
@@ -317,6 +350,18 @@ fn same<'c: 'a, 'a>(
             (_, Some(of)) => Ok(answered(of, index, dim)),
             _ => Err(refused()),
         };
+    }
+    if let Some(access) = BlockAccess::of(operation) {
+        let all = access.that_shrink_together(dim).into_iter();
+        let place = |of: BlockAccess<'c, 'a>| match of.stored_operand() {
+            Some(index) => Place::Taken(Operand {
+                of: of.operation,
+                index,
+                dim,
+            }),
+            None => Place::Made(of.moved, dim),
+        };
+        return Ok(all.map(place).collect());
     }
     match is_product(operation) {
         true => of_product(operation, port, dim),

@@ -9,7 +9,8 @@
 //! store c, rows < n                              store c, rows < n
 //! ```
 //!
-//! With `n - start` rows inside, the mask is false for all elements from there on, if `start + 64` does not wrap. So the
+//! With `n - start` rows inside, the mask is false for all elements from there on, if `start + 64` does not wrap; a store
+//! through a descriptor drops what is outside of its tensor in the same way. So the
 //! program decides between two versions, and the launch, which knows `n`, which kernel has the first of them. The
 //! other version is as the program was, but not pipelined. Where a loop over programs is around the product, its body is the
 //! program, and [`crate::unswitch`] decides before the loop.
@@ -28,6 +29,7 @@ use melior::ir::{BlockRef, OperationRef, Type, Value, ValueLike};
 
 use super::dimension::{Dimension, extent};
 use super::product_of;
+use crate::block_access::BlockAccess;
 use crate::choice::VERSIONS;
 use crate::loops::builder::Arithmetic;
 use crate::loops::clone::Mapping;
@@ -63,6 +65,8 @@ pub(super) fn narrow<'c: 'a, 'a>(function: OperationRef<'c, 'a>, rows: i64) -> R
     if dimension.extent <= rows {
         return Err("its tiles have no more rows".to_owned());
     }
+    // The version with all rows accesses blocks through the same descriptors.
+    dimension.may_shrink(rows, true)?;
     let bounds = bounds(function, &dimension)?;
     let (moved, dependent) = of_tensors(body);
     let is_early = |scalar: Scalar<'c, 'a>| match scalar {
@@ -189,6 +193,14 @@ fn bounds<'c: 'a, 'a>(
         if !does_more_than_read(operation) {
             return;
         }
+        let mut taken = dimension.taken.iter();
+        let of_block = taken
+            .find(|operand| operand.of == operation)
+            .and_then(|operand| inside(BlockAccess::of(operation)?, operand.dim));
+        if let Some(bound) = of_block {
+            found.extend((!found.contains(&bound)).then_some(bound));
+            return;
+        }
         let store = StoreOp::of(operation).and_then(StoreOp::mask);
         let mask = store.or_else(|| AtomicRmwOp::of(operation).and_then(AtomicRmwOp::mask));
         let mut taken = dimension.taken.iter();
@@ -208,6 +220,14 @@ fn bounds<'c: 'a, 'a>(
         Some(reason) => Err(reason),
         None => Ok(found),
     }
+}
+
+/// The bound of what a copy of a block leaves in its tensor along a dimension.
+fn inside<'c: 'a, 'a>(access: BlockAccess<'c, 'a>, dim: usize) -> Option<Bound<'c, 'a>> {
+    Some(Bound {
+        start: Scalar::Value(access.first(dim)?),
+        end: Scalar::Value(access.extent_of_tensor(dim)?),
+    })
 }
 
 /// The bound of a mask along a dimension.
