@@ -112,9 +112,9 @@ tt.func public @waits(%p: !tt.ptr<i32>, %q: !tt.ptr<i32>) {
 
 // -----
 
-// A launch of one row of tiles: what a copy reads once is brought into the cache before the wait, and what other
+// A launch of one wave of blocks: what a copy reads once is brought into the cache before the wait, and what other
 // copies read is not. The next launch may start where the loop of products ends.
-// CHECK-LABEL: @single_row
+// CHECK-LABEL: @single_wave
 // CHECK: ttng.async_tma_prefetch %arg1[%{{.*}}, %{{.*}}] %[[B:.*]], %{{.*}} : !tt.tensordesc<tensor<64x64xf16>>
 // CHECK-NEXT: %[[AT:.*]] = arith.addi
 // CHECK-NEXT: ttng.async_tma_prefetch %arg1[%{{.*}}, %[[AT]]] %[[B]]
@@ -129,8 +129,8 @@ tt.func public @waits(%p: !tt.ptr<i32>, %q: !tt.ptr<i32>) {
 #barrier = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
 #smem2 = #ttg.shared_memory
-module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32, "ttg.single-row"} {
-  tt.func public @single_row(%a: !tt.tensordesc<tensor<64x64xf16>>, %b: !tt.tensordesc<tensor<64x64xf16>>, %n: i32) {
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32, "ttg.single-wave"} {
+  tt.func public @single_wave(%a: !tt.tensordesc<tensor<64x64xf16>>, %b: !tt.tensordesc<tensor<64x64xf16>>, %n: i32) {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c64 = arith.constant 64 : i32

@@ -69,9 +69,9 @@ RUNS = (
     ("product f16 NT 64x128x64 w4 s4", ("cuda:90",), ("--tile-parts", 2, "--tensor-copies", "kernel"), 1),
     ("product f16 NT 64x128x64 w4 s4", ("cuda:90", "hip:gfx950"), ("--tile-rows", 16), 1),
     # A single row of tiles, whose weights are prefetched.
-    ("few rows bf16 NT 16x32x256 w4 s5", ("cuda:90", "hip:gfx942"), ("--single-row", "--streamed"), 1),
-    ("few rows bf16 by int8 NT 16x64x256 w4 s5", ("cuda:90", "hip:gfx950"), ("--single-row", "--streamed"), 1),
-    ("few rows bf16 NT 16x64x128 w4 s5", ("cuda:90",), ("--single-row", "--streamed", "--dependent-launch"), 1),
+    ("few rows bf16 NT 16x32x256 w4 s5", ("cuda:90", "hip:gfx942"), ("--single-wave", "--streamed"), 1),
+    ("few rows bf16 by int8 NT 16x64x256 w4 s5", ("cuda:90", "hip:gfx950"), ("--single-wave", "--streamed"), 1),
+    ("few rows bf16 NT 16x64x128 w4 s5", ("cuda:90",), ("--single-wave", "--streamed", "--dependent-launch"), 1),
     # Halves of a block that take turns.
     ("product f16 NT 128x128x64 w4 s3", ("hip:gfx942",), ("--block-pingpong", "on"), 1),
     # Partitions that are started for each program.

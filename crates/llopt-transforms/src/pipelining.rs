@@ -284,7 +284,7 @@ fn pipeline_loop<'c: 'a, 'a>(
     account.undivided = is_asked.then(|| reason.clone());
     let ahead = ahead::Chain::of(of).is_ok().then_some(Err(reason));
     // Launches of more programs than multiprocessors take the kernel whose blocks compute several.
-    let is_alone = module.attr(launch::SINGLE_ROW).is_some();
+    let is_alone = module.attr(launch::SINGLE_WAVE).is_some();
     let residence = depth::Residence {
         is_filled_once: is_alone || module.attr(launch::PERSISTENT_PROPOSAL).is_some(),
         is_alone,

@@ -32,9 +32,9 @@ pub struct Options {
     /// The rows of tiles of a kernel without layouts that are computed where the program sees that others are not stored: a
     /// power of two from 16 on, or zero for all.
     pub tile_rows: u32,
-    /// Whether launches of a kernel without layouts have one row of tiles, in no more blocks than there are multiprocessors.
+    /// Whether launches of a kernel without layouts have no more blocks than there are multiprocessors.
     /// Then loops are pipelined as deep as memory asks for while all multiprocessors load.
-    pub single_row: bool,
+    pub single_wave: bool,
     /// Whether the second factors of products of a kernel without layouts are larger than the cache and read once, so that caches
     /// drop them first.
     pub streamed: bool,
@@ -146,7 +146,7 @@ impl Options {
             split_k: 1,
             tile_parts: 1,
             tile_rows: 0,
-            single_row: false,
+            single_wave: false,
             streamed: false,
             fp_fusion: true,
             libdevice: None,

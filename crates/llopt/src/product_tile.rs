@@ -54,11 +54,13 @@ pub struct Memory {
     pub cache: u64,
 }
 
-/// A launch with one row of tiles.
+/// A launch of a kernel with a product.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct SingleRow {
+pub(crate) struct TileLaunch {
     /// Its programs.
     pub(crate) programs: u64,
+    /// The rows of tiles, each of which reads the second factor.
+    pub(crate) rows_of_tiles: u64,
     /// The iterations of each.
     pub(crate) iterations: u64,
     /// The cycles of an iteration of the whole tile.
@@ -92,13 +94,18 @@ impl ProductTile {
 
     /// Cycles of an iteration of so many rows, or of all, and of a part of the columns.
     pub(crate) fn interval(&self, interval: u64, rows: u32, parts: u32) -> u64 {
+        let all = self.loaded(0, 1).max(1);
+        (interval * self.loaded(rows, parts)).div_ceil(all)
+    }
+
+    /// Bytes of both factors in an iteration of so many rows, or of all, and of a part of the columns.
+    pub(crate) fn loaded(&self, rows: u32, parts: u32) -> u64 {
         let [first, second] = self.bytes;
-        let all = (first + second).max(1);
         let first = match rows {
             0 => first,
             rows => first * u64::from(rows) / self.extents[0].max(1),
         };
-        (interval * (first + second / u64::from(parts))).div_ceil(all)
+        first + second / u64::from(parts)
     }
 
     /// The share of the tile that so many rows, or all, and a part of the columns are.
@@ -111,18 +118,19 @@ impl ProductTile {
     }
 
     /// Whether the second factor of a launch is larger than the cache.
-    pub(crate) fn streams(&self, of: SingleRow) -> bool {
+    pub(crate) fn streams(&self, of: TileLaunch) -> bool {
         of.memory.bytes_per_cycle > 0.0 && self.streamed(of) > of.memory.cache
     }
 
-    fn streamed(&self, of: SingleRow) -> u64 {
-        let programs = of.programs.saturating_mul(of.iterations);
-        programs.saturating_mul(self.bytes[1])
+    fn streamed(&self, of: TileLaunch) -> u64 {
+        let of_row = of.programs / of.rows_of_tiles.max(1);
+        let iterations = of_row.saturating_mul(of.iterations);
+        iterations.saturating_mul(self.bytes[1])
     }
 
     /// Cycles until so many blocks for each program have read the second factor, where each computes so many rows and a part
     /// of the columns, and shares the iterations with so many others.
-    pub(crate) fn cycles(&self, of: SingleRow, rows: u32, parts: u32, sharing: u32) -> u64 {
+    pub(crate) fn cycles(&self, of: TileLaunch, rows: u32, parts: u32, sharing: u32) -> u64 {
         let iterations = of.iterations.div_ceil(sharing.into());
         let computed = iterations.saturating_mul(self.interval(of.interval, rows, parts));
         let blocks = of.programs * u64::from(parts) * u64::from(sharing);
@@ -171,9 +179,10 @@ mod tests {
     }
 
     /// A launch with weights of 8192 by 8192 on an H100.
-    fn launch(programs: u64, interval: u64) -> SingleRow {
-        SingleRow {
+    fn launch(programs: u64, interval: u64) -> TileLaunch {
+        TileLaunch {
             programs,
+            rows_of_tiles: 1,
             iterations: 128,
             interval,
             memory: Memory {

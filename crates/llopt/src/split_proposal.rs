@@ -14,8 +14,8 @@
 //! of four, 15 of eight). The driver knows it. Blocks on one multiprocessor share its
 //! units, so a second one on it is assumed to gain nothing. The fewest cycles win, the fewest blocks among equals.
 //!
-//! Where there is one row of tiles, blocks may also divide the columns of a tile, which takes no sum, but each then loads all of
-//! the rows; and compute no more rows than there are ([`ProductTile`]).
+//! Where blocks are left over, they may also divide the columns of a tile, which takes no sum, but each then loads all of
+//! the rows; and where there is one row of tiles compute no more rows than there are ([`ProductTile`]).
 
 use std::iter;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::loop_schedules::{self, LoopSchedule};
 use crate::own_thread::in_own_thread_within;
-use crate::product_tile::{self, Memory, ProductTile, SingleRow, TileAccount};
+use crate::product_tile::{self, Memory, ProductTile, TileAccount, TileLaunch};
 use crate::shared_loops::{self, SharedLoop};
 use crate::tensor_copies::{self, CopiedLoop};
 use crate::{Error, Options, Source, Timings, compiler, input, session};
@@ -50,6 +50,10 @@ const ROW_OUTSIDE: u64 = 12;
 /// Cycles of it where all blocks read the same memory at a time. A product of 128 rows by 7168 columns with k = 2048 in 56 tiles on
 /// an H100, whose sums are not divided: 11.8 microseconds by one block for each, 18.3 by two and 116 by four.
 const CROWDED: f32 = 12.0;
+/// Bytes that the rings which a program asks for hold, from which on deeper ones gain nothing where all factors come from the
+/// cache: products of 256 rows by 2048 columns with k = 4096 take 9.0 microseconds with 128 KiB and 11.3 with 224, with 64 KiB
+/// 16.5 and with 128 11.5; with 64 rows and 96 KiB 12.3 to 12.8, and with all of the memory 10.9 to 11.0 (H100).
+const ENOUGH: u64 = 112 << 10;
 /// Bytes of a wavefront of shared memory.
 const WAVEFRONT: u64 = 128;
 
@@ -73,6 +77,9 @@ pub struct SplitProposal {
     /// Whether blocks can share the iterations; otherwise the figures of their sums mean nothing.
     #[serde(default = "always")]
     pub is_shared: bool,
+    /// The stages that the program asks for, each of a slice of the tiles where they are copied in slices.
+    #[serde(default)]
+    pub stages: u32,
     /// The tile of the product, if launches may compute less of it.
     #[serde(default)]
     pub tile: Option<ProductTile>,
@@ -95,8 +102,8 @@ pub struct LaunchForm {
     pub parts: u32,
     /// The rows of the tile that are computed; zero for all.
     pub rows: u32,
-    /// Whether there is one row of tiles, in no more blocks than multiprocessors.
-    pub single_row: bool,
+    /// Whether there are no more blocks than multiprocessors, and deep rings are worth it.
+    pub single_wave: bool,
     /// Whether the second factor of the product is larger than the cache.
     pub streamed: bool,
 }
@@ -161,6 +168,7 @@ fn proposal(
         wavefront: target.movement_costs().wavefront,
         streamed_bytes: streamed_bytes(target),
         is_shared: shared.is_some(),
+        stages: stages.wanted * slices,
         tile: tile.map(|of| of.tile.in_slices(slices.into())),
     })
 }
@@ -225,7 +233,7 @@ impl SplitProposal {
             blocks: self.blocks(programs, clusters, values),
             parts: 1,
             rows: 0,
-            single_row: false,
+            single_wave: false,
             streamed: false,
         };
         let Some(tile) = &self.tile else {
@@ -238,18 +246,20 @@ impl SplitProposal {
         let (Some(rows), Some(iterations)) = (rows, iterations) else {
             return plain;
         };
-        if rows > tile.extents[0] {
+        let rows_of_tiles = rows.div_ceil(tile.extents[0].max(1));
+        if rows_of_tiles > 1 && programs > clusters[0] {
             return plain;
         }
-        let launch = SingleRow {
+        let launch = TileLaunch {
             programs,
+            rows_of_tiles,
             iterations,
             interval: self.interval,
             memory,
             streamed_bytes: self.streamed_bytes,
         };
         let computed = tile.rows_computed(rows);
-        match tile.streams(launch) {
+        match rows_of_tiles == 1 && tile.streams(launch) {
             true => self.streaming(tile, launch, clusters, computed, plain),
             false => self.computing(tile, launch, clusters, computed, plain),
         }
@@ -262,13 +272,13 @@ impl SplitProposal {
         })
     }
 
-    /// The form of a launch with one row of tiles whose second factor comes from the cache, so that what a multiprocessor computes
-    /// is what takes the time, where so many rows of the tile are computed, or all: `plain`, or parts of tiles and of the iterations
-    /// for which each block has a multiprocessor.
+    /// The form of a launch with several rows of tiles or whose second factor comes from the cache, so that what a multiprocessor
+    /// computes is what takes the time, where so many rows of the tile are computed, or all: `plain`, or parts of tiles and of the
+    /// iterations for which each block has a multiprocessor.
     fn computing(
         &self,
         tile: &ProductTile,
-        launch: SingleRow,
+        launch: TileLaunch,
         clusters: [u64; BLOCKS.len()],
         computed: u32,
         plain: LaunchForm,
@@ -276,6 +286,10 @@ impl SplitProposal {
         let running = clusters[plain.blocks.ilog2() as usize].max(1);
         let waves = launch.programs.div_ceil(running);
         let as_it_is = self.cycles_shared(waves, launch.iterations, plain.blocks);
+        let is_deep = |blocks, parts| {
+            let asked = u64::from(self.stages) * tile.loaded(computed, parts);
+            blocks <= MOST_ALONE && (asked < ENOUGH || tile.streams(launch))
+        };
         let sharing = BLOCKS.into_iter().zip(clusters);
         let sharing = sharing.filter(|(blocks, _)| *blocks == 1 || self.is_shared);
         let divided = sharing.flat_map(|(blocks, clusters)| {
@@ -283,11 +297,15 @@ impl SplitProposal {
                 blocks,
                 parts,
                 rows: computed,
-                single_row: blocks <= MOST_ALONE,
+                single_wave: is_deep(blocks, parts),
                 ..plain
             })
         });
-        let divided = divided.filter(|form| (form.blocks, form.parts, form.rows) != (1, 1, 0));
+        // Of several rows of tiles, those that are not divided may get deep rings, too.
+        let divided = divided.filter(|form| {
+            (form.blocks, form.parts, form.rows) != (1, 1, 0)
+                || launch.rows_of_tiles > 1 && form.single_wave
+        });
         let divided = divided.map(|form| {
             let interval = tile.interval(self.interval, form.rows, form.parts);
             let iterations = launch.iterations.div_ceil(form.blocks.into());
@@ -305,7 +323,7 @@ impl SplitProposal {
     fn streaming(
         &self,
         tile: &ProductTile,
-        launch: SingleRow,
+        launch: TileLaunch,
         clusters: [u64; BLOCKS.len()],
         computed: u32,
         plain: LaunchForm,
@@ -335,7 +353,7 @@ impl SplitProposal {
         };
         let possible = dividing.chain(sharing).min_by_key(cycles);
         possible.map_or(narrow, |form| LaunchForm {
-            single_row: true,
+            single_wave: true,
             streamed: true,
             ..form
         })
@@ -410,6 +428,7 @@ mod tests {
             wavefront: 1.0,
             streamed_bytes: streamed_bytes(Target::parse("cuda:90").unwrap()),
             is_shared: true,
+            stages: 4,
             tile: None,
         }
     }
@@ -511,15 +530,17 @@ mod tests {
             assert_eq!(proposal.arguments(), [3, 5]);
             let form = proposal.form(64, CLUSTERS, memory, &[rows, 8192]);
             let is_small = memory.cache < 1 << 27 && memory.bytes_per_cycle > 0.0;
-            assert_eq!(form.streamed, form.single_row && is_small);
-            (form.blocks, form.parts, form.rows, form.single_row)
+            assert_eq!(form.streamed, form.single_wave && is_small && rows <= 64);
+            (form.blocks, form.parts, form.rows, form.single_wave)
         };
         assert_eq!(form(8, 64, memory), (1, 2, 0, true));
         assert_eq!(form(8, 16, memory), (1, 2, 16, true));
         // Sixty-four blocks read nearly as fast, so sharing iterations is not worth its sum.
         assert_eq!(form(1, 64, memory), (1, 1, 0, true));
-        // Several rows of tiles.
-        assert_eq!(form(8, 65, memory), (2, 1, 0, false));
+        // Several rows of tiles: two as well, or as many as multiprocessors.
+        assert_eq!(form(8, 65, memory), (1, 2, 0, true));
+        let many = of_tile(8).form(256, CLUSTERS, memory, &[256, 8192]);
+        assert_eq!((many.blocks, many.parts, many.single_wave), (1, 1, false));
         let large = Memory {
             cache: 1 << 30,
             ..memory
@@ -532,7 +553,7 @@ mod tests {
         let rows = of_tile(8).form(32, CLUSTERS, large, &[16, 8192]);
         assert_eq!((rows.blocks, rows.parts, rows.rows), (1, 4, 16));
         let few = of_tile(8).form(64, CLUSTERS, large, &[64, 2048]);
-        assert_eq!((few.blocks, few.parts, few.single_row), (1, 2, true));
+        assert_eq!((few.blocks, few.parts, few.single_wave), (1, 2, true));
         let whole = of_tile(1).form(64, CLUSTERS, large, &[64, 2048]);
         assert_eq!((whole.blocks, whole.parts), (1, 1));
         let unknown = Memory {
@@ -543,7 +564,7 @@ mod tests {
         // More programs than multiprocessors compute fewer rows all the same.
         let wide = of_tile(8).form(256, CLUSTERS, memory, &[16, 8192]);
         assert_eq!(
-            (wide.blocks, wide.parts, wide.rows, wide.single_row),
+            (wide.blocks, wide.parts, wide.rows, wide.single_wave),
             (1, 1, 16, false)
         );
     }

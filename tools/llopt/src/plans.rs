@@ -29,10 +29,10 @@ pub struct Plans {
     #[arg(long, value_name = "N", default_value_t = 0)]
     tile_rows: u32,
 
-    /// Launches have one row of tiles, in no more blocks than there are multiprocessors: loops are pipelined as deep as
+    /// Launches have no more blocks than there are multiprocessors: loops are pipelined as deep as
     /// memory asks for while all of these load
     #[arg(long)]
-    single_row: bool,
+    single_wave: bool,
 
     /// The second factors of products are larger than the cache and read once, in kernels without layouts: caches drop
     /// them first
@@ -68,7 +68,7 @@ impl Plans {
         options.tensor_copies = self.tensor_copies;
         options.tile_parts = self.tile_parts;
         options.tile_rows = self.tile_rows;
-        options.single_row = self.single_row;
+        options.single_wave = self.single_wave;
         options.streamed = self.streamed;
         options.persistent = self.persistent;
         options.dependent_launch = self.dependent_launch;

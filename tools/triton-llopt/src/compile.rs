@@ -74,7 +74,7 @@ impl Compiled {
 #[pyfunction]
 #[pyo3(signature = (
     source, name, target, forms, *, num_warps=None, num_stages=None, num_ctas=None,
-    split_k=1, tile_parts=1, tile_rows=0, single_row=false, streamed=false, enable_fp_fusion=true, maxnreg=None, line_info=true, libdevice=None, ocml=None,
+    split_k=1, tile_parts=1, tile_rows=0, single_wave=false, streamed=false, enable_fp_fusion=true, maxnreg=None, line_info=true, libdevice=None, ocml=None,
     libraries=Vec::new(), enable_reflect_ftz=true, allow_flush_denorm=false, waves_per_eu=0,
     keep_print_calls=false, tensor_copies=None, persistent=None, dependent_launch=false,
 ))]
@@ -94,7 +94,7 @@ pub(crate) fn compile(
     split_k: u32,
     tile_parts: u32,
     tile_rows: u32,
-    single_row: bool,
+    single_wave: bool,
     streamed: bool,
     enable_fp_fusion: bool,
     maxnreg: Option<u32>,
@@ -128,7 +128,7 @@ pub(crate) fn compile(
     options.split_k = split_k.max(1);
     options.tile_parts = tile_parts;
     options.tile_rows = tile_rows;
-    options.single_row = single_row;
+    options.single_wave = single_wave;
     options.streamed = streamed;
     options.fp_fusion = enable_fp_fusion;
     options.max_registers = maxnreg;

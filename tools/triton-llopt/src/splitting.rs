@@ -28,7 +28,7 @@ impl Proposal {
     /// The form of the kernel for a launch of so many programs, where so many clusters of one, two, four and eight blocks
     /// run at a time, and memory and cache have these bytes for each cycle and in all; `values` are those of the arguments.
     /// Answers the blocks that share the iterations of a program, those that divide its tile, the rows of the tile that are
-    /// computed or zero for all, whether launches have one row of tiles, whether the second factor is larger than the cache, and
+    /// computed or zero for all, whether launches are single waves of blocks, whether the second factor is larger than the cache, and
     /// whether copies are no slower than loads.
     fn form(
         &self,
@@ -47,11 +47,11 @@ impl Proposal {
             blocks,
             parts,
             rows,
-            single_row,
+            single_wave,
             streamed,
         } = form;
         let copies = rows == 0 || self.0.copies_of_rows_keep_up(form, &values);
-        (blocks, parts, rows, single_row, streamed, copies)
+        (blocks, parts, rows, single_wave, streamed, copies)
     }
 
     /// Whether tensor copies are no slower than loads with so many rows of an iteration outside of their tensors.

@@ -482,11 +482,13 @@ class Tiles(Switched):
             triton_llopt.simulate(target)
             kernels.tiles.device_caches.clear()
             form = self.chosen(16, 1024)
-            self.assertEqual((form.rows, form.single_row, form.streamed, form.blocks), (16, True, True, 1))
+            self.assertEqual((form.rows, form.single_wave, form.streamed, form.blocks), (16, True, True, 1))
             self.assertEqual(form.parts, 4)
-            # Rows of a whole tile; and more than one row of tiles.
+            # Rows of a whole tile; more than one row of tiles; and more tiles than multiprocessors.
             self.assertEqual(self.chosen(64, 1024).rows, 0)
-            self.assertEqual(self.chosen(96, 1024), splitting.Form(copies=self.chosen(96, 1024).copies))
+            form = self.chosen(96, 1024)
+            self.assertEqual((form.parts, form.rows, form.streamed), (4, 0, False))
+            self.assertEqual(self.chosen(96, 4288), splitting.Form(copies=self.chosen(96, 4288).copies))
 
     def test_what_is_in_the_cache_is_divided_but_not_streamed(self):
         triton_llopt.enable("ttir")
@@ -494,7 +496,7 @@ class Tiles(Switched):
         for memory in ((1000.0, 1 << 40), (0.0, 0)):
             kernels.tiles.device_caches.clear()
             form = self.chosen(16, 1024, memory)
-            self.assertEqual((form.parts, form.rows, form.single_row, form.streamed), (4, 16, True, False))
+            self.assertEqual((form.parts, form.rows, form.single_wave, form.streamed), (4, 16, True, False))
 
     def test_as_many_parts_as_are_asked_for(self):
         for parts in (1, 2, 4):
@@ -654,8 +656,14 @@ class Splitting(Switched):
 
     def test_descriptors_are_several_parameters(self):
         types = ("tensordesc<fp16[64, 64]>", "*fp16", ("i32", "constexpr"), "i64")
-        self.assertEqual(list(splitting._positions(types, True)), [None] * 5 + [(1,), (2, 0), (3,)])
-        self.assertEqual(list(splitting._positions(types, False)), [None] * 10 + [(1,), (2, 0), (3,)])
+        extents = [(0, "shape", 0), (0, "shape", 1)]
+        of_object = [None, *extents, None, None, (1,), (2, 0), (3,)]
+        self.assertEqual(list(splitting._positions(types, True)), of_object)
+        of_pointer = [None, *extents, *[None] * 7, (1,), (2, 0), (3,)]
+        self.assertEqual(list(splitting._positions(types, False)), of_pointer)
+        described = unittest.mock.Mock(shape=[48, 80])
+        read = splitting._reader([(0, "shape", 1), (2, 0)])
+        self.assertEqual(read((described, None, (7, 8))), (80, 7))
 
     def test_numbers_of_blocks_are_checked(self):
         for wrong in (0, 3, 16, "some"):

@@ -24,8 +24,8 @@ pub const TILE_PARTS: &str = "ttg.tile-parts";
 pub const PROGRAM_EXTENTS: &str = "ttg.program-extents";
 /// The attribute of a kernel whose blocks should compute several programs each if it is launched with many.
 pub const PERSISTENT_PROPOSAL: &str = "ttg.persistent-proposal";
-/// The attribute of a kernel that is launched with one row of tiles, in no more blocks than there are multiprocessors.
-pub const SINGLE_ROW: &str = "ttg.single-row";
+/// The attribute of a kernel that is launched in no more blocks than there are multiprocessors.
+pub const SINGLE_WAVE: &str = "ttg.single-wave";
 /// The attribute of a kernel that waits for the one before it, so that its launch may overlap with that.
 pub const DEPENDENT_LAUNCH: &str = "ttg.dependent-launch";
 /// The attribute of a `tt.get_program_id` whose programs are numbered from the last block to the first.

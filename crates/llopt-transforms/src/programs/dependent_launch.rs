@@ -48,7 +48,7 @@
 use llopt_dialects::llvm::AssumeOp;
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
-use llopt_dialects::tables::module::{DEPENDENT_LAUNCH, SINGLE_ROW};
+use llopt_dialects::tables::module::{DEPENDENT_LAUNCH, SINGLE_WAVE};
 use llopt_dialects::tt::{
     ElementwiseInlineAsmOp, EvictionPolicy, GridDependencyLaunchDependentsOp, GridDependencyWaitOp,
 };
@@ -93,7 +93,7 @@ pub fn rewrite(module: OperationRef<'_, '_>) -> bool {
         return false;
     };
     wait_in(entry);
-    if module.attr(SINGLE_ROW).is_some() {
+    if module.attr(SINGLE_WAVE).is_some() {
         start_next(kernel);
     }
     module.set_attr(DEPENDENT_LAUNCH, attr::unit(module.ctx()));

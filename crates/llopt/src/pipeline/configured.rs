@@ -167,8 +167,8 @@ pub(super) fn divide_tiles(
     if options.streamed {
         tile_parts::read_columns_once(operation);
     }
-    if options.single_row {
-        operation.set_discardable_attr(launch::SINGLE_ROW, attr::unit(context));
+    if options.single_wave {
+        operation.set_discardable_attr(launch::SINGLE_WAVE, attr::unit(context));
     }
     Ok(())
 }

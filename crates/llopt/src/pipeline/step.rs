@@ -114,7 +114,7 @@ impl Condition {
             Self::TileParts => {
                 options.tile_parts > 1
                     || options.tile_rows > 0
-                    || options.single_row
+                    || options.single_wave
                     || options.streamed
                     || options.keep_decisions
             }
@@ -133,7 +133,7 @@ impl Condition {
             Self::Has(feature) => format!("`{}`", feature.name()),
             Self::Clusters => "several blocks per cluster".to_owned(),
             Self::OneBlock => "one block per cluster".to_owned(),
-            Self::TileParts => "`tile_parts`, `tile_rows`, `single_row` or `streamed`".to_owned(),
+            Self::TileParts => "`tile_parts`, `tile_rows`, `single_wave` or `streamed`".to_owned(),
             Self::SharedLoops => "`split_k`".to_owned(),
             Self::VerifiesLayouts => "`verify_layouts`".to_owned(),
             Self::TensorCopies => "`tensor_copies`".to_owned(),

@@ -13,7 +13,7 @@ use llopt::{
 use crate::contents::halves;
 use crate::tensor_copies::{self, Edge, Form, Numbers, arguments, kernel};
 
-/// Blocks for each tile of 64 by 32, rows that are computed, and whether launches have one row of tiles.
+/// Blocks for each tile of 64 by 32, rows that are computed, and whether launches are single waves of blocks.
 const FORMS: [(u32, u32, bool); 4] = [(2, 0, false), (1, 16, false), (2, 16, true), (2, 32, true)];
 /// Blocks that share the iterations beside that, where there are clusters.
 const SHARING: [u32; 3] = [1, 2, 4];
@@ -23,11 +23,11 @@ fn source(edge: Edge, form: Form) -> Source {
     Source::new("product.ttir", kernel(edge, form).as_str())
 }
 
-fn set(options: &mut Options, (parts, rows, single_row): (u32, u32, bool)) {
+fn set(options: &mut Options, (parts, rows, single_wave): (u32, u32, bool)) {
     options.tile_parts = parts;
     options.tile_rows = rows;
-    options.single_row = single_row;
-    options.streamed = single_row;
+    options.single_wave = single_wave;
+    options.streamed = single_wave;
 }
 
 /// Launches of random sizes: what the reference leaves is what `run` leaves for a grid of programs.

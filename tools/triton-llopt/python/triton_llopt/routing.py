@@ -151,7 +151,7 @@ class _Stages:
             parts = self.configuration.tile_parts
             keywords["tile_parts"] = 1 if parts == "auto" else parts
             keywords["tile_rows"] = self.configuration.tile_rows
-            keywords["single_row"] = self.configuration.single_row
+            keywords["single_wave"] = self.configuration.single_wave
             keywords["streamed"] = self.configuration.streamed
             # Zero leaves them to the model.
             if self.configuration.chooses_warps:

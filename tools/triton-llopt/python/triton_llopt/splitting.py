@@ -81,8 +81,8 @@ class Form(NamedTuple):
     parts: int = 1
     # Rows of the tile that are computed; zero for all.
     rows: int = 0
-    # Whether there is one row of tiles, in no more blocks than there are multiprocessors.
-    single_row: bool = False
+    # Whether there are no more blocks than multiprocessors.
+    single_wave: bool = False
     # Whether the second factor of the product is larger than the cache.
     streamed: bool = False
     # Whether tiles are loaded by tensor copies, if the kernel has such.
@@ -176,7 +176,7 @@ def _compiler(settings, configuration):
         again = launched.chooses_copies and form.blocks > 1
         fields = {"split_k": form.blocks, "tensor_copies": of_copies, "chooses_copies": again}
         fields |= {"tile_parts": form.parts, "tile_rows": form.rows}
-        fields |= {"single_row": form.single_row, "streamed": form.streamed}
+        fields |= {"single_wave": form.single_wave, "streamed": form.streamed}
         return variants.compiled(kernel, settings, replace(launched, **fields))
 
     return compile

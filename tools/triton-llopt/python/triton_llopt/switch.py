@@ -32,8 +32,8 @@ class Configuration:
     # computed (0: all).
     tile_parts: int | str = 1
     tile_rows: int = 0
-    # Whether launches have one row of tiles, in no more blocks than there are multiprocessors.
-    single_row: bool = False
+    # Whether launches have no more blocks than there are multiprocessors.
+    single_wave: bool = False
     # Whether the second factors of products are larger than the cache.
     streamed: bool = False
     # Whether llopt chooses the number of stages of loops in kernels from TTIR, whatever the launch asks for.
