@@ -28,8 +28,9 @@ pub struct ProductTile {
     pub extents: [u64; 2],
     /// The most blocks that can each compute a part of its columns.
     pub most_parts: u32,
-    /// The rows that there are, in postfix order; `a3` is argument 3 of the kernel.
-    pub rows: String,
+    /// The rows that there are, in postfix order; `a3` is argument 3 of the kernel. `None` if that does not follow from arguments.
+    #[serde(default)]
+    pub rows: Option<String>,
     /// Bytes of both factors in an iteration.
     pub bytes: [u64; 2],
 }
@@ -142,19 +143,18 @@ impl ProductTile {
     }
 }
 
-/// Writes the tile of a module's product to an attribute.
+/// Writes the tile of a module's product to an attribute, if launches may compute less of it.
 pub(crate) fn write(module: OperationRef<'_, '_>) {
-    let found = tile_parts::tile(module).and_then(|tile| {
-        Some(TileAccount {
-            location: tile.location,
-            iterations: tile.iterations.to_string(),
-            tile: ProductTile {
-                extents: tile.extents,
-                most_parts: tile.most_parts,
-                rows: tile.rows?.to_string(),
-                bytes: tile.bytes,
-            },
-        })
+    let tile = tile_parts::tile(module).filter(|tile| tile.most_parts > 1 || tile.rows.is_some());
+    let found = tile.map(|tile| TileAccount {
+        location: tile.location,
+        iterations: tile.iterations.to_string(),
+        tile: ProductTile {
+            extents: tile.extents,
+            most_parts: tile.most_parts,
+            rows: tile.rows.map(|rows| rows.to_string()),
+            bytes: tile.bytes,
+        },
     });
     kept_accounts::write(found.as_slice(), ATTRIBUTE, module);
 }
@@ -173,7 +173,7 @@ mod tests {
         ProductTile {
             extents: [rows, columns],
             most_parts: 8,
-            rows: "a3".to_owned(),
+            rows: Some("a3".to_owned()),
             bytes: [128 * rows, 128 * columns],
         }
     }

@@ -182,7 +182,7 @@ impl SplitProposal {
     /// The arguments of the kernel that [`Self::blocks`] needs.
     #[must_use]
     pub fn arguments(&self) -> Vec<usize> {
-        let tile = self.tile.iter().map(|tile| tile.rows.as_str());
+        let tile = self.tile.iter().filter_map(|tile| tile.rows.as_deref());
         let formulas = [self.iterations.as_str()].into_iter().chain(tile);
         let counts = formulas.filter_map(|formula| Count::from_str(formula).ok());
         let mut all: Vec<usize> = counts.flat_map(|count| count.arguments()).collect();
@@ -239,15 +239,19 @@ impl SplitProposal {
         let Some(tile) = &self.tile else {
             return plain;
         };
-        let [rows, iterations] = [&tile.rows, &self.iterations].map(|formula| {
+        let number = |formula: &str| {
             let number = self.evaluate(formula, values)?;
             u64::try_from(number).ok().filter(|&number| number > 0)
-        });
-        let (Some(rows), Some(iterations)) = (rows, iterations) else {
+        };
+        let rows = tile.rows.as_deref().map(number);
+        let (Some(iterations), None | Some(Some(_))) = (number(&self.iterations), rows) else {
             return plain;
         };
-        let rows_of_tiles = rows.div_ceil(tile.extents[0].max(1));
-        if rows_of_tiles > 1 && programs > clusters[0] {
+        let rows = rows.flatten();
+        // Of rows that are not known each program may have others.
+        let rows_of_tiles = rows.map_or(programs, |rows| rows.div_ceil(tile.extents[0].max(1)));
+        let is_one_row = rows.is_some() && rows_of_tiles == 1;
+        if !is_one_row && programs > clusters[0] {
             return plain;
         }
         let launch = TileLaunch {
@@ -258,8 +262,8 @@ impl SplitProposal {
             memory,
             streamed_bytes: self.streamed_bytes,
         };
-        let computed = tile.rows_computed(rows);
-        match rows_of_tiles == 1 && tile.streams(launch) {
+        let computed = rows.map_or(0, |rows| tile.rows_computed(rows));
+        match is_one_row && tile.streams(launch) {
             true => self.streaming(tile, launch, clusters, computed, plain),
             false => self.computing(tile, launch, clusters, computed, plain),
         }
@@ -365,7 +369,9 @@ impl SplitProposal {
         let Some(tile) = &self.tile else {
             return true;
         };
-        let rows = self.evaluate(&tile.rows, values).unwrap_or(0);
+        let rows = tile.rows.as_deref();
+        let rows = rows.and_then(|rows| self.evaluate(rows, values));
+        let rows = rows.unwrap_or_else(|| form.rows.into());
         let outside = i64::from(form.rows)
             .saturating_sub(rows)
             .max(0)
@@ -520,7 +526,7 @@ mod tests {
             tile: Some(ProductTile {
                 extents: [64, 128],
                 most_parts,
-                rows: "a3".to_owned(),
+                rows: Some("a3".to_owned()),
                 bytes: [8192, 16384],
             }),
             ..tile(64, 128, 384)
@@ -540,6 +546,15 @@ mod tests {
         // Several rows of tiles: two as well, or as many as multiprocessors.
         assert_eq!(form(8, 65, memory), (1, 2, 0, true));
         let many = of_tile(8).form(256, CLUSTERS, memory, &[256, 8192]);
+        assert_eq!((many.blocks, many.parts, many.single_wave), (1, 1, false));
+        // Rows that are not known.
+        let mut unknown = of_tile(8);
+        unknown.tile.as_mut().unwrap().rows = None;
+        assert_eq!(unknown.arguments(), [5]);
+        let of_each = unknown.form(64, CLUSTERS, memory, &[8192]);
+        assert_eq!((of_each.blocks, of_each.parts, of_each.rows), (1, 2, 0));
+        assert!(!of_each.streamed);
+        let many = unknown.form(256, CLUSTERS, memory, &[8192]);
         assert_eq!((many.blocks, many.parts, many.single_wave), (1, 1, false));
         let large = Memory {
             cache: 1 << 30,

@@ -20,6 +20,11 @@ impl Proposal {
         Ok(Self(proposal))
     }
 
+    /// Whether launches may have different numbers of blocks.
+    fn leaves_a_choice(&self) -> bool {
+        self.0.is_shared || self.0.tile.is_some()
+    }
+
     /// The arguments of the kernel from which the numbers of iterations and of rows follow.
     fn arguments(&self) -> Vec<usize> {
         self.0.arguments()

@@ -558,7 +558,7 @@ class Splitting(Switched):
         self.assertEqual(self.product(3, 200).metadata.argument_tensors, [])
 
     def test_rows_outside_of_a_matrix_are_loaded(self):
-        triton_llopt.enable("ttir")
+        triton_llopt.enable("ttir", tile_parts=1)
         triton_llopt.simulate("cuda:90")
         choice = self.product(8, 64).run
         self.assertEqual(list(choice.chosen.values()), [None])
@@ -569,7 +569,7 @@ class Splitting(Switched):
         self.assertIs(type(loading.run), simulator.Launcher)
 
     def test_a_launch_chooses_by_its_grid_and_its_integers(self):
-        triton_llopt.enable("ttir", tensor_copies="off")
+        triton_llopt.enable("ttir", tensor_copies="off", tile_parts=1)
         triton_llopt.simulate("cuda:90")
         # Few programs with a long loop; a short one; and as many programs as multiprocessors.
         kernel = self.product(2, 8192)
@@ -584,7 +584,7 @@ class Splitting(Switched):
             self.assertIsNone(self.product(2, 8192, multiprocessors=2).run.chosen[2, 8192])
 
     def test_both_kernels_come_from_the_cache(self):
-        triton_llopt.enable("ttir", tensor_copies="off")
+        triton_llopt.enable("ttir", tensor_copies="off", tile_parts=1)
         triton_llopt.simulate("cuda:90")
         first = self.product(2, 8192)
         kernels.product.device_caches.clear()
@@ -599,7 +599,7 @@ class Splitting(Switched):
 
     def test_other_kernels_keep_their_launchers(self):
         for target in ("cuda:80", "cuda:90", "hip:gfx942"):
-            triton_llopt.enable("ttir", split_k="auto")
+            triton_llopt.enable("ttir", split_k="auto", tile_parts=1)
             triton_llopt.simulate(target)
             x, out = Array(np.ones(128, np.float32)), Array(np.zeros(128, np.float32))
             kernel = kernels.add[(1,)](x, x, out, 128, BLOCK=128)

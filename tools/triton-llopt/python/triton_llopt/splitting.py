@@ -185,9 +185,10 @@ def _compiler(settings, configuration):
 def launcher(kernel, settings, configuration):
     """The launcher that chooses, if there is a choice; otherwise the kernel's own."""
     proposal = getattr(kernel.metadata, PROPOSAL, None)
-    shares, divides = (of == "auto" for of in (configuration.split_k, configuration.tile_parts))
-    if not proposal or not (shares or divides or getattr(kernel.metadata, "argument_tensors", None)):
+    if not proposal:
         return kernel._run
+    shares, divides = (of == "auto" for of in (configuration.split_k, configuration.tile_parts))
     choice = Choice(kernel, proposal, _compiler(settings, configuration), shares, divides)
-    # A number of iterations that follows from a descriptor is not known here.
-    return kernel._run if None in choice.places else choice
+    # A number that follows from a descriptor's strides is not known here.
+    is_known = None not in choice.places
+    return choice if is_known and (choice.proposal.leaves_a_choice() or choice.tensors) else kernel._run

@@ -94,9 +94,9 @@ def enable(
     ``split_k=1`` shares nothing, and 2, 4 or 8 are for all launches, and need a GPU with clusters. Kernels of which it
     is not possible stay as they are.
 
-    Where one row of tiles covers the rows of a product, launches also choose how many blocks each compute a part of the
-    columns of a tile, compute only as many rows of it as the matrix has, and let the cache drop first what is read once. This
-    is ``tile_parts="auto"``, the default with ``split_k="auto"``; with 1 tiles are computed as they are, and 2, 4 or 8 parts are for all launches.
+    Where a product has fewer tiles than there are multiprocessors, launches also choose how many blocks each compute a part of
+    the columns of a tile; where one row of tiles covers it, they compute only as many rows as the matrix has, and let the cache
+    drop first what is read once. This is ``tile_parts="auto"``, the default with ``split_k="auto"``; with 1 tiles are computed as they are, and 2, 4 or 8 parts are for all launches.
 
     From TTIR, loads of tiles through pointers become tensor copies where the GPU has them and where both are provably
     equal. ``tensor_copies`` says who makes the descriptors: ``"launcher"``, or ``"kernel"``, in scratch memory. By
