@@ -76,6 +76,19 @@ pub(super) const STEPS: &[Step] = &[
         .call(&wide_iterations::REWRITE, configured::widen_iterations)
         .when(&[Condition::OneBlock])
         .requires(&[P::Structured, P::Inlined]),
+    // Parts of blocks that descriptors move: objects and addresses follow from their types.
+    SIMPLIFY
+        .call(&tile_parts::REWRITE, configured::divide_tiles)
+        .when(&[Condition::TileParts])
+        .requires(&[P::Structured, P::Inlined]),
+    SIMPLIFY
+        .pass(&unswitch::REWRITE)
+        .when(&[Condition::TileParts])
+        .requires(&[P::Structured, P::Inlined]),
+    SIMPLIFY
+        .call(&split_k::SPLIT, configured::share_loops)
+        .when(&[Condition::SharedLoops])
+        .requires(&[P::Structured, P::Inlined]),
     // The box of a descriptor object depends on the part of each block.
     SIMPLIFY
         .pass_with(&descriptor_blocks::SHARE, blocks)
@@ -90,19 +103,6 @@ pub(super) const STEPS: &[Step] = &[
         .requires(&[P::Inlined])
         .ensures(&[P::PointersForMadeDescriptors]),
     SIMPLIFY.step(CSE),
-    // Block pointers and descriptors that are made are addresses now; copies and layouts follow.
-    SIMPLIFY
-        .call(&tile_parts::REWRITE, configured::divide_tiles)
-        .when(&[Condition::TileParts])
-        .requires(&[P::Structured, P::Inlined]),
-    SIMPLIFY
-        .pass(&unswitch::REWRITE)
-        .when(&[Condition::TileParts])
-        .requires(&[P::Structured, P::Inlined]),
-    SIMPLIFY
-        .call(&split_k::SPLIT, configured::share_loops)
-        .when(&[Condition::SharedLoops])
-        .requires(&[P::Structured, P::Inlined]),
     // Blocks share iterations by their numbers.
     SIMPLIFY
         .pass(&compact_iterations::REWRITE)

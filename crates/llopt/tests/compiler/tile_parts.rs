@@ -93,18 +93,39 @@ fn parts_of_tiles_leave_what_whole_ones_leave_on_both_vendors() -> Result<()> {
     Ok(())
 }
 
-/// `c[M, N] = a·b` in tiles of 64 by 32, 32 terms in each step, through descriptors that the launcher makes.
-fn through_descriptors(form: Form) -> String {
-    let parameter = |name: &str, block: &str| {
-        format!(
-            "%{name}: !tt.tensordesc<tensor<{block}>>, %{name}_0: i32, %{name}_1: i32, %{name}_2: i64, %{name}_3: i64"
-        )
+/// Who makes descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Maker {
+    Launcher,
+    Kernel,
+}
+
+/// `c[M, N] = a·b` in tiles of 64 by 32, 32 terms in each step, through descriptors.
+fn through_descriptors(form: Form, maker: Maker) -> String {
+    let parameter = |name: &str, block: &str, element: &str| {
+        let of = match maker {
+            Maker::Launcher => format!("%{name}: !tt.tensordesc<tensor<{block}x{element}>>"),
+            Maker::Kernel => {
+                format!("%{name}_base: !tt.ptr<{element}> {{tt.divisibility = 16 : i32}}")
+            }
+        };
+        format!("{of}, %{name}_0: i32, %{name}_1: i32, %{name}_2: i64, %{name}_3: i64")
     };
-    let (a, b, c) = (
-        parameter("a", "64x32xf16"),
-        parameter("b", "32x32xf16"),
-        parameter("c", "64x32xf32"),
-    );
+    let made = |name: &str, block: &str, element: &str| match maker {
+        Maker::Launcher => String::new(),
+        Maker::Kernel => format!(
+            "%{name} = tt.make_tensor_descriptor %{name}_base, [%{name}_0, %{name}_1], [%{name}_2, %{name}_3] : !tt.ptr<{element}>, !tt.tensordesc<tensor<{block}x{element}>>"
+        ),
+    };
+    let tensors = [
+        ("a", "64x32", "f16"),
+        ("b", "32x32", "f16"),
+        ("c", "64x32", "f32"),
+    ];
+    let [a, b, c] = tensors.map(|(name, block, element)| parameter(name, block, element));
+    let descriptors = tensors
+        .map(|(name, block, element)| made(name, block, element))
+        .join("\n");
     let (at, factor) = match form {
         Form::Rows => ("%k0, %n0", ""),
         Form::Columns => (
@@ -115,6 +136,7 @@ fn through_descriptors(form: Form) -> String {
     let right = if factor.is_empty() { "%y" } else { "%right" };
     format!(
         "tt.func public @kernel({a}, {b}, {c}, %K: i32) {{
+  {descriptors}
   %zero = arith.constant dense<0.0> : tensor<64x32xf32>
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -145,78 +167,106 @@ fn through_descriptors(form: Form) -> String {
 fn matrix(
     contents: impl Fn(usize) -> Argument,
     [rows, columns]: [usize; 2],
-    object: &TensorDescriptor,
+    object: Option<&TensorDescriptor>,
 ) -> Result<Vec<Argument>> {
     let of_row = columns.next_multiple_of(8);
     let Argument::Buffer(contents) = contents(rows * of_row) else {
         anyhow::bail!("a matrix is a buffer");
     };
-    let tensor = TensorArgument {
-        contents,
-        shape: vec![u32::try_from(rows)?, u32::try_from(columns)?],
-        strides: vec![of_row as u64, 1],
-        element_bytes: object.elem_size,
-        element_type: object.elem_type,
-        swizzle_mode: object.swizzle,
-        box_shape: object.block_size.clone(),
-        fill_nan: false,
+    let matrix = match object {
+        None => Argument::Buffer(contents),
+        Some(object) => Argument::Descriptor(TensorArgument {
+            contents,
+            shape: vec![u32::try_from(rows)?, u32::try_from(columns)?],
+            strides: vec![of_row as u64, 1],
+            element_bytes: object.elem_size,
+            element_type: object.elem_type,
+            swizzle_mode: object.swizzle,
+            box_shape: object.block_size.clone(),
+            fill_nan: false,
+        }),
     };
     let numbers = [rows, columns, of_row, 1].map(|number| Argument::Int(number as i64));
-    Ok([Argument::Descriptor(tensor)]
-        .into_iter()
-        .chain(numbers)
-        .collect())
+    Ok([matrix].into_iter().chain(numbers).collect())
+}
+
+/// Compares launches of random sizes with the reference, for parts, rows and sharing of iterations.
+fn through_descriptors_agree(
+    target: &str,
+    maker: Maker,
+    form: Form,
+    (what, sharing): ((u32, u32, bool), u32),
+) -> Result<()> {
+    let target = Target::parse(target)?;
+    let source = Source::new("product.ttir", through_descriptors(form, maker).as_str());
+    let mut options = Options::new(target);
+    options.split_k = sharing;
+    set(&mut options, what);
+    let compilation = Compiler::new(options).compile(&source, ArtifactKind::Llvm)?;
+    let metadata = &compilation.metadata;
+    ensure!(metadata.tile_parts == what.0, "its tiles are whole");
+    let mut objects = metadata.tensordesc_meta.iter();
+    let [a, b, c] = [(); 3].map(|()| objects.next());
+    if let Some(a) = a {
+        ensure!(what.1 == 0 || a.block_size[0] == what.1, "all rows");
+    }
+    let machine = Machine::from_ir(compilation.artifact.bytes(), target, None)?;
+    let mut numbers = Numbers(29);
+    for _ in 0..CASES {
+        let of = numbers.sizes(form);
+        let (m, n, k) = (of.m.max(1), of.n.max(1), of.k.max(1));
+        let of_b = match form {
+            Form::Rows => [k, n],
+            Form::Columns => [n, k],
+        };
+        let given = || -> Result<Vec<Argument>> {
+            let mut all = matrix(|length| halves(length, 1), [m, k], a)?;
+            all.extend(matrix(|length| halves(length, 4), of_b, b)?);
+            let unwritten = |length| Argument::Buffer(vec![0x55; 4 * length]);
+            all.extend(matrix(unwritten, [m, n], c)?);
+            all.push(Argument::Int(i64::try_from(k)?));
+            Ok(all)
+        };
+        let grid = [m.div_ceil(64) as u32, n.div_ceil(32) as u32, 1];
+        let mut expected = Launch::new(grid, 1, given()?);
+        run_reference(&source, &mut expected, Limits::default())?;
+        let of_all = [grid[0] * sharing, grid[1], 1];
+        let mut launch = metadata.launch(of_all, given()?);
+        let blocks = of_all[0] * of_all[1] * what.0;
+        let scratch = (metadata.global_scratch_size * blocks) as usize;
+        let place = launch.arguments.len() - 2;
+        if scratch > 0 {
+            launch.arguments[place] = Argument::Uninitialized(scratch);
+        }
+        let report = machine.run(&mut launch, &sim::Options::default())?;
+        ensure!(
+            report.findings.is_empty(),
+            "{m} {n} {k}: {:?}",
+            report.findings
+        );
+        ensure!(
+            launch.arguments[10] == expected.arguments[10],
+            "{m} {n} {k} differ"
+        );
+    }
+    Ok(())
 }
 
 #[test]
 fn parts_of_blocks_of_descriptors_leave_what_whole_ones_leave() -> Result<()> {
-    let target = Target::parse("cuda:90")?;
-    let forms = [Form::Rows, Form::Columns].into_iter();
-    let all = forms.flat_map(|form| {
-        let whats = FORMS.into_iter();
-        whats.flat_map(move |what| SHARING.map(|sharing| (form, what, sharing)))
-    });
-    for (form, what, sharing) in all {
-        let source = Source::new("product.ttir", through_descriptors(form).as_str());
-        let mut options = Options::new(target);
-        options.split_k = sharing;
-        set(&mut options, what);
-        let compilation = Compiler::new(options).compile(&source, ArtifactKind::Llvm)?;
-        let metadata = &compilation.metadata;
-        let rows = metadata.tensordesc_meta[0].block_size[0];
-        ensure!(metadata.tile_parts == what.0 && (what.1 == 0 || rows == what.1));
-        let machine = Machine::from_ir(compilation.artifact.bytes(), target, None)?;
-        let mut numbers = Numbers(29);
-        for _ in 0..CASES {
-            let of = numbers.sizes(form);
-            let (m, n, k) = (of.m.max(1), of.n.max(1), of.k.max(1));
-            let of_b = match form {
-                Form::Rows => [k, n],
-                Form::Columns => [n, k],
-            };
-            let [a, b, c] = &metadata.tensordesc_meta[..] else {
-                anyhow::bail!("there are three descriptors");
-            };
-            let given = || -> Result<Vec<Argument>> {
-                let mut all = matrix(|length| halves(length, 1), [m, k], a)?;
-                all.extend(matrix(|length| halves(length, 4), of_b, b)?);
-                let unwritten = |length| Argument::Buffer(vec![0x55; 4 * length]);
-                all.extend(matrix(unwritten, [m, n], c)?);
-                all.push(Argument::Int(i64::try_from(k)?));
-                Ok(all)
-            };
-            let grid = [m.div_ceil(64) as u32, n.div_ceil(32) as u32, 1];
-            let mut expected = Launch::new(grid, 1, given()?);
-            run_reference(&source, &mut expected, Limits::default())?;
-            let of_all = [grid[0] * sharing, grid[1], 1];
-            let mut launch = metadata.launch(of_all, given()?);
-            let report = machine.run(&mut launch, &sim::Options::default())?;
-            let case = format!("{form:?} {what:?}, {sharing} share, {m} {n} {k}");
-            ensure!(report.findings.is_empty(), "{case}: {:?}", report.findings);
-            ensure!(
-                launch.arguments[10] == expected.arguments[10],
-                "{case} differs"
-            );
+    for form in [Form::Rows, Form::Columns] {
+        for what in FORMS {
+            for sharing in SHARING {
+                for maker in [Maker::Launcher, Maker::Kernel] {
+                    let case = format!("{maker:?} {form:?} {what:?}, {sharing} share");
+                    through_descriptors_agree("cuda:90", maker, form, (what, sharing))
+                        .context(case)?;
+                }
+            }
+            for target in ["cuda:80", "hip:gfx942"] {
+                let case = format!("{target} {form:?} {what:?}");
+                through_descriptors_agree(target, Maker::Kernel, form, (what, 1)).context(case)?;
+            }
         }
     }
     Ok(())
