@@ -66,4 +66,35 @@ tt.func @read_in_loops(%x: tensor<64x128xf16, #wide>, %y: tensor<64x128xf16, #wi
   }
   tt.return %0#0, %0#1 : tensor<64x64xf32, #sums>, tensor<64x64xf32, #sums>
 }
+// A factor of two loops in a row is read by each of them from the one buffer.
+// CHECK-LABEL: @read_in_two_loops
+// CHECK: %[[K:.*]] = ttg.local_alloc %arg0
+// CHECK-NOT: ttg.local_alloc %arg0
+// CHECK: scf.for
+// CHECK: %[[READ:.*]] = ttg.local_load %[[K]]
+// CHECK: tt.dot %[[READ]]
+// CHECK: scf.for
+// CHECK: %[[AGAIN:.*]] = ttg.local_load %[[K]]
+// CHECK: tt.dot %[[AGAIN]]
+tt.func @read_in_two_loops(%x: tensor<64x128xf16, #wide>, %y: tensor<64x128xf16, #wide>, %p: tensor<128x64x!tt.ptr<f16>, #rows>, %c: tensor<64x64xf32, #sums>, %n: i32) -> (tensor<64x64xf32, #sums>, tensor<64x64xf32, #sums>) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %k = ttg.convert_layout %x : tensor<64x128xf16, #wide> -> tensor<64x128xf16, #a>
+  %l = ttg.convert_layout %y : tensor<64x128xf16, #wide> -> tensor<64x128xf16, #a>
+  %0:2 = scf.for %i = %zero to %n step %one iter_args(%s = %c, %t = %c) -> (tensor<64x64xf32, #sums>, tensor<64x64xf32, #sums>) : i32 {
+    %z = tt.load %p : tensor<128x64x!tt.ptr<f16>, #rows>
+    %b = ttg.convert_layout %z : tensor<128x64xf16, #rows> -> tensor<128x64xf16, #b>
+    %1 = tt.dot %k, %b, %s : tensor<64x128xf16, #a> * tensor<128x64xf16, #b> -> tensor<64x64xf32, #sums>
+    %2 = tt.dot %l, %b, %t : tensor<64x128xf16, #a> * tensor<128x64xf16, #b> -> tensor<64x64xf32, #sums>
+    scf.yield %1, %2 : tensor<64x64xf32, #sums>, tensor<64x64xf32, #sums>
+  }
+  %3:2 = scf.for %i = %zero to %n step %one iter_args(%s = %0#0, %t = %0#1) -> (tensor<64x64xf32, #sums>, tensor<64x64xf32, #sums>) : i32 {
+    %z = tt.load %p : tensor<128x64x!tt.ptr<f16>, #rows>
+    %b = ttg.convert_layout %z : tensor<128x64xf16, #rows> -> tensor<128x64xf16, #b>
+    %1 = tt.dot %k, %b, %s : tensor<64x128xf16, #a> * tensor<128x64xf16, #b> -> tensor<64x64xf32, #sums>
+    %2 = tt.dot %l, %b, %t : tensor<64x128xf16, #a> * tensor<128x64xf16, #b> -> tensor<64x64xf32, #sums>
+    scf.yield %1, %2 : tensor<64x64xf32, #sums>, tensor<64x64xf32, #sums>
+  }
+  tt.return %3#0, %3#1 : tensor<64x64xf32, #sums>, tensor<64x64xf32, #sums>
+}
 }

@@ -16,7 +16,8 @@
 //! additional access: it is a spill for which the program pays already.
 //!
 //! What a loop reads in each iteration is in registers for all of it. If that leaves too few, the load from the buffer
-//! moves into the loop, next to the use: a read in each iteration, as after a spill.
+//! moves into the loop, next to the use: a read in each iteration, as after a spill. What is used elsewhere, too, as by the
+//! loop that follows, is read once more there.
 //!
 //! Nothing is moved past a wait for copies, which is a barrier: what is loaded before it is computed in whole, although a
 //! product needs a fragment at a time. Successive waits of a block with too few registers become one, before all loads.
@@ -34,7 +35,7 @@ use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{BroadcastOp, DotOp};
 use llopt_dialects::ttg::{AsyncWaitOp, ConvertLayoutOp, LocalAllocOp, LocalLoadOp};
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{BlockExt, OperationExt, TypeExt, ValueExt, Walk, key};
+use llopt_mlir::ir::{BlockExt, OperationExt, TypeExt, Use, ValueExt, Walk, key};
 use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::buffer;
@@ -189,14 +190,7 @@ fn stage<'c: 'a, 'a>(block: BlockRef<'c, 'a>, memory: &mut Memory, plans: &Plans
                 for (place, words) in live.words.iter_mut().enumerate() {
                     *words = words.saturating_sub(chosen.gain(place));
                 }
-                let used = live.operations[chosen.used[0]];
-                match chosen.made {
-                    Made::Converted(conversion) => {
-                        let places = [conversion.operation(), used];
-                        through_buffer(conversion, places, &mut rewriter, plans);
-                    }
-                    Made::Read(load) => rewriter.move_before(load, used),
-                }
+                chosen.read_at(live.operations[chosen.used[0]], &mut rewriter, plans);
                 continue;
             };
             let chosen = waiting.swap_remove(last);
@@ -257,6 +251,8 @@ fn issues(operation: OperationRef<'_, '_>) -> bool {
 /// A value from outside a loop that is, or may be, read from a buffer.
 struct Carried<'c, 'a> {
     made: Made<'c, 'a>,
+    /// The operations of the block that makes it which use it, too, or have others in their regions that do.
+    others: Vec<OperationRef<'c, 'a>>,
     /// The first and the last operation of the block that use it.
     used: [usize; 2],
     words: u32,
@@ -270,10 +266,64 @@ enum Made<'c, 'a> {
     /// A conversion, whose buffer is new.
     Converted(ConvertLayoutOp<'c, 'a>),
     /// A load from a buffer that nothing else writes.
-    Read(OperationRef<'c, 'a>),
+    Read(LocalLoadOp<'c, 'a>),
 }
 
-impl Carried<'_, '_> {
+impl<'c: 'a, 'a> Made<'c, 'a> {
+    /// The value.
+    fn value(&self) -> Value<'c, 'a> {
+        match self {
+            Self::Converted(conversion) => conversion.result(),
+            Self::Read(load) => load.result(),
+        }
+    }
+
+    /// The operation that makes it.
+    fn operation(&self) -> OperationRef<'c, 'a> {
+        match self {
+            Self::Converted(conversion) => conversion.operation(),
+            Self::Read(load) => load.operation(),
+        }
+    }
+
+    /// The buffer that has it, which is made if there is none.
+    fn buffer(&self, rewriter: &mut Rewriter<'c, 'a>, plans: &Plans) -> Option<Value<'c, 'a>> {
+        let conversion = match self {
+            Self::Read(load) => return Some(load.src()),
+            Self::Converted(conversion) => *conversion,
+        };
+        let memory = buffer_of(conversion, plans)?.r#type();
+        let (location, source) = (conversion.operation().loc(), conversion.src());
+        rewriter.set_before(conversion.operation());
+        let alloc = LocalAllocOp::build(location, memory, Some(source), None);
+        rewriter.insert(alloc).result_value(0)
+    }
+}
+
+impl<'c: 'a, 'a> Carried<'c, 'a> {
+    /// Reads the value from a buffer before each of the others, and before an operation of the loop.
+    fn read_at(&self, used: OperationRef<'c, 'a>, rewriter: &mut Rewriter<'c, 'a>, plans: &Plans) {
+        let (value, made) = (self.made.value(), self.made.operation());
+        let Some(buffer) = self.made.buffer(rewriter, plans) else {
+            return;
+        };
+        for place in self.others.iter().copied().chain([used]) {
+            rewriter.set_before(place);
+            let load = LocalLoadOp::build(made.loc(), value.r#type(), buffer, None);
+            let Some(loaded) = rewriter.insert(load).result_value(0) else {
+                return;
+            };
+            let uses: Vec<Use<'c, 'a>> = value.uses().collect();
+            // What is left for the last of them are the uses in the loop.
+            for user in uses {
+                if place == used || user.operation.is_within(place) {
+                    user.operation.set_operand_value(user.operand, loaded);
+                }
+            }
+        }
+        made.erase();
+    }
+
     /// Registers that are free at an operation if the loop reads the value.
     fn gain(&self, at: usize) -> u32 {
         let [first, last] = self.used;
@@ -400,7 +450,7 @@ impl<'c: 'a, 'a> Live<'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Live<'c, 'a> {
-    /// The values from outside the block, which is a loop's, that only its operations use and that may lie in buffers.
+    /// The values from outside the block, which is a loop's, that its operations use and that may lie in buffers.
     fn carried_in(&self, block: BlockRef<'c, 'a>, plans: &Plans) -> Vec<Carried<'c, 'a>> {
         let is_loop =
             |of: OperationRef<'c, 'a>| matches!(Control::of(of), Control::For | Control::While);
@@ -408,8 +458,8 @@ impl<'c: 'a, 'a> Live<'c, 'a> {
             return Vec::new();
         }
         let found = held_outside(block).into_iter().filter_map(|value| {
-            let made = value.defining_op()?;
-            let (made, bytes) = match ConvertLayoutOp::of(made) {
+            let origin = value.defining_op()?;
+            let (made, bytes) = match ConvertLayoutOp::of(origin) {
                 Some(conversion) => {
                     crossing(conversion, plans)?;
                     let buffer = buffer_of(conversion, plans)?;
@@ -417,25 +467,29 @@ impl<'c: 'a, 'a> Live<'c, 'a> {
                     (Made::Converted(conversion), bytes)
                 }
                 None => {
-                    let filled = LocalAllocOp::defining(LocalLoadOp::of(made)?.src())?;
+                    let load = LocalLoadOp::of(origin)?;
+                    let filled = LocalAllocOp::defining(load.src())?;
                     let mut users = filled.result().users();
                     let is_read = users.all(|user| LocalLoadOp::of(user).is_some());
                     filled.src().filter(|_| is_read)?;
-                    (Made::Read(made), 0)
+                    (Made::Read(load), 0)
                 }
             };
-            let users = value.users().map(|user| {
-                let is_direct = user.parent_block() == Some(block);
-                self.position(user).filter(|_| is_direct)
-            });
-            users.collect::<Option<Vec<usize>>>()?;
+            let is_here = |user: &OperationRef<'c, 'a>| user.parent_block() == Some(block);
+            let (here, elsewhere): (Vec<_>, Vec<_>) = value.users().partition(is_here);
+            if here.is_empty() || elsewhere.iter().any(|user| renames(*user)) {
+                return None;
+            }
+            let others = others(&elsewhere, origin, block)?;
             let uses = self.uses(value);
             let words = words(value, plans);
+            let part = part_of_only_product(value, here.into_iter(), plans);
             Some(Carried {
                 made,
+                others,
                 used: [*uses.iter().min()?, *uses.iter().max()?],
                 words,
-                read: part_of_product(value, plans).unwrap_or(words),
+                read: part.unwrap_or(words),
                 bytes,
             })
         });
@@ -489,9 +543,38 @@ fn read_by_product(value: Value<'_, '_>, plans: &Plans) -> Option<u32> {
     part_of_product(value, plans)
 }
 
+/// The operations of the block that makes a value in which these users are, none of which is around `block` as well.
+fn others<'c: 'a, 'a>(
+    users: &[OperationRef<'c, 'a>],
+    made: OperationRef<'c, 'a>,
+    block: BlockRef<'c, 'a>,
+) -> Option<Vec<OperationRef<'c, 'a>>> {
+    let beside = |operation: OperationRef<'c, 'a>| {
+        let mut outer = std::iter::successors(Some(operation), |inner| inner.parent_op());
+        outer.find(|outer| outer.parent_block() == made.parent_block())
+    };
+    let around = beside(BlockLike::parent_operation(&block)?)?;
+    let mut found: Vec<OperationRef<'c, 'a>> = Vec::new();
+    for user in users {
+        let other = beside(*user).filter(|other| *other != around)?;
+        if !found.contains(&other) {
+            found.push(other);
+        }
+    }
+    Some(found)
+}
+
 /// Words of a value that only a product uses, for one step along k.
 fn part_of_product(value: Value<'_, '_>, plans: &Plans) -> Option<u32> {
-    let mut users = value.users();
+    part_of_only_product(value, value.users(), plans)
+}
+
+/// The same if these are its users.
+fn part_of_only_product<'c: 'a, 'a>(
+    value: Value<'c, 'a>,
+    mut users: impl Iterator<Item = OperationRef<'c, 'a>>,
+    plans: &Plans,
+) -> Option<u32> {
     let dot = DotOp::of(users.next()?).filter(|dot| value != dot.c())?;
     if users.next().is_some() {
         return None;
