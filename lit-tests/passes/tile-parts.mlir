@@ -250,3 +250,25 @@ tt.func public @whole_rows(%b: !tt.tensordesc<tensor<64x64xf16>>, %b_k: i32, %b_
   tt.store %cs, %sum : tensor<64x64x!tt.ptr<f32>>
   tt.return
 }
+
+// -----
+
+// Where the extents of a tensor are not passed behind its descriptor, nobody knows how many rows it has.
+// ROWS-LABEL: @unknown_extents(
+// ROWS-NOT: scf.if
+// ROWS: tt.dot {{.*}} tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+tt.func public @unknown_extents(%a: !tt.tensordesc<tensor<64x64xf16>>, %b: !tt.tensordesc<tensor<64x64xf16>>, %c: !tt.tensordesc<tensor<64x64xf32>>, %k: i32) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %px = tt.get_program_id x : i32
+  %n0 = arith.muli %px, %c64 : i32
+  %sum = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+    %x = tt.descriptor_load %a[%c0, %i] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+    %y = tt.descriptor_load %b[%i, %n0] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+    %next = tt.dot %x, %y, %acc : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  tt.descriptor_store %c[%c0, %n0], %sum : !tt.tensordesc<tensor<64x64xf32>>, tensor<64x64xf32>
+  tt.return
+}
