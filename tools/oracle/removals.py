@@ -68,6 +68,7 @@ RUNS = (
     ("product f16 NT 64x128x64 w4 s4", ("cuda:90", "hip:gfx942"), ("--tile-parts", 2), 1),
     ("product f16 NT 64x128x64 w4 s4", ("cuda:90",), ("--tile-parts", 2, "--tensor-copies", "kernel"), 1),
     ("product f16 NT 64x128x64 w4 s4", ("cuda:90", "hip:gfx950"), ("--tile-rows", 16), 1),
+    ("09 maps NT 128x128x64 w4 s4", ("cuda:90",), ("--tile-parts", 2, "--tile-rows", 64), 1),
     # A single row of tiles, whose weights are prefetched.
     ("few rows bf16 NT 16x32x256 w4 s5", ("cuda:90", "hip:gfx942"), ("--single-wave", "--streamed"), 1),
     ("few rows bf16 by int8 NT 16x64x256 w4 s5", ("cuda:90", "hip:gfx950"), ("--single-wave", "--streamed"), 1),
