@@ -243,10 +243,13 @@ impl SplitProposal {
             let number = self.evaluate(formula, values)?;
             u64::try_from(number).ok().filter(|&number| number > 0)
         };
-        let rows = tile.rows.as_deref().map(number);
-        let (Some(iterations), None | Some(Some(_))) = (number(&self.iterations), rows) else {
+        let Some(iterations) = number(&self.iterations) else {
             return plain;
         };
+        let rows = tile.rows.as_deref().map(number);
+        if rows == Some(None) {
+            return plain;
+        }
         let rows = rows.flatten();
         // Of rows that are not known each program may have others.
         let rows_of_tiles = rows.map_or(programs, |rows| rows.div_ceil(tile.extents[0].max(1)));

@@ -302,6 +302,20 @@ pub(crate) fn buffer_of<'c>(
     }))
 }
 
+/// A buffer with what a conversion takes, which is stored before an operation; `None` if there is none that fits.
+pub(crate) fn store_to_buffer<'c: 'a, 'a>(
+    conversion: ConvertLayoutOp<'c, 'a>,
+    store_at: OperationRef<'c, 'a>,
+    rewriter: &mut Rewriter<'c, 'a>,
+    plans: &Plans,
+) -> Option<Value<'c, 'a>> {
+    let memory = buffer_of(conversion, plans)?.r#type();
+    let (location, source) = (conversion.operation().loc(), conversion.src());
+    rewriter.set_before(store_at);
+    let alloc = LocalAllocOp::build(location, memory, Some(source), None);
+    rewriter.insert(alloc).result_value(0)
+}
+
 /// Replaces a conversion by a store to a buffer and a load from it, each before an operation.
 pub(crate) fn through_buffer<'c: 'a, 'a>(
     conversion: ConvertLayoutOp<'c, 'a>,
@@ -310,17 +324,11 @@ pub(crate) fn through_buffer<'c: 'a, 'a>(
     plans: &Plans,
 ) {
     let operation = conversion.operation();
-    let Some(memory) = buffer_of(conversion, plans) else {
+    let Some(buffer) = store_to_buffer(conversion, store_at, rewriter, plans) else {
         return;
     };
-    let (location, source) = (operation.loc(), conversion.src());
     let loaded = conversion.result().r#type();
-    let alloc = LocalAllocOp::build(location, memory.r#type(), Some(source), None);
-    rewriter.set_before(store_at);
-    let Some(buffer) = rewriter.insert(alloc).result_value(0) else {
-        return;
-    };
-    let load = LocalLoadOp::build(location, loaded, buffer, None);
+    let load = LocalLoadOp::build(operation.loc(), loaded, buffer, None);
     rewriter.set_before(load_at);
     if let Some(loaded) = rewriter.insert(load).result_value(0) {
         rewriter.replace(operation, &[loaded]);

@@ -47,7 +47,7 @@ use melior::ir::{BlockLike, BlockRef, OperationRef, Value, ValueLike};
 
 use crate::allocation::{FunctionBuffers, placement, plans_of};
 use crate::flow::Symbols;
-use crate::late_operands::{Crossing, buffer_of, crossing, through_buffer};
+use crate::late_operands::{Crossing, buffer_of, crossing, store_to_buffer, through_buffer};
 
 /// The pass.
 pub static STAGE: PassSpec = PassSpec {
@@ -288,15 +288,12 @@ impl<'c: 'a, 'a> Made<'c, 'a> {
 
     /// The buffer that has it, which is made if there is none.
     fn buffer(&self, rewriter: &mut Rewriter<'c, 'a>, plans: &Plans) -> Option<Value<'c, 'a>> {
-        let conversion = match self {
-            Self::Read(load) => return Some(load.src()),
-            Self::Converted(conversion) => *conversion,
-        };
-        let memory = buffer_of(conversion, plans)?.r#type();
-        let (location, source) = (conversion.operation().loc(), conversion.src());
-        rewriter.set_before(conversion.operation());
-        let alloc = LocalAllocOp::build(location, memory, Some(source), None);
-        rewriter.insert(alloc).result_value(0)
+        match *self {
+            Self::Read(load) => Some(load.src()),
+            Self::Converted(conversion) => {
+                store_to_buffer(conversion, conversion.operation(), rewriter, plans)
+            }
+        }
     }
 }
 

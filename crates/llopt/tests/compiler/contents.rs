@@ -1,6 +1,26 @@
 //! Contents of buffers for tests: small whole numbers, so that every sum of products of them is exact.
 
-use llopt::sim::Argument;
+use llopt::TensorDescriptor;
+use llopt::sim::{Argument, TensorArgument};
+
+/// A matrix with these contents, so many elements from one row to the next, with the descriptor that a kernel expects.
+pub fn described(
+    contents: Vec<u8>,
+    shape: [u32; 2],
+    of_row: u64,
+    object: &TensorDescriptor,
+) -> TensorArgument {
+    TensorArgument {
+        contents,
+        shape: shape.to_vec(),
+        strides: vec![of_row, 1],
+        element_bytes: object.elem_size,
+        element_type: object.elem_type,
+        swizzle_mode: object.swizzle,
+        box_shape: object.block_size.clone(),
+        fill_nan: false,
+    }
+}
 
 /// Numbers from -3 to 3 as f16.
 pub fn halves(count: usize, seed: usize) -> Argument {

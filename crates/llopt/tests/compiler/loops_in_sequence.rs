@@ -11,7 +11,7 @@ use llopt_mlir::rewrite::Rewriter;
 use llopt_transforms::loops::concatenate::Concatenation;
 use melior::ir::operation::OperationLike;
 
-use crate::contents::halves;
+use crate::contents::{described, halves};
 use crate::loops::{Random, context, loops, run};
 
 /// Random programs, some of which have no loops that can become one.
@@ -265,16 +265,7 @@ fn blocks_compute_programs_of_two_loops_in_pairs() -> Result<()> {
         let Argument::Buffer(contents) = halves((rows * columns) as usize, seed) else {
             anyhow::bail!("halves are a buffer");
         };
-        Ok(TensorArgument {
-            contents,
-            shape: vec![rows, columns],
-            strides: vec![columns.into(), 1],
-            element_bytes: of.elem_size,
-            element_type: of.elem_type,
-            swizzle_mode: of.swizzle,
-            box_shape: of.block_size.clone(),
-            fill_nan: false,
-        })
+        Ok(described(contents, [rows, columns], columns.into(), of))
     };
     let (depth, most) = (64 * 5, 12);
     let (a, b) = (tensor(128 * most, depth, 1)?, tensor(depth, 256, 4)?);

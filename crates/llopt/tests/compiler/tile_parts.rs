@@ -5,12 +5,12 @@
 
 use anyhow::{Context, Result, ensure};
 use llopt::sim::reference::Limits;
-use llopt::sim::{self, Argument, Launch, Machine, TensorArgument};
+use llopt::sim::{self, Argument, Launch, Machine};
 use llopt::{
     ArtifactKind, Compiler, Options, Source, Target, TensorCopies, TensorDescriptor, run_reference,
 };
 
-use crate::contents::halves;
+use crate::contents::{described, halves};
 use crate::tensor_copies::{self, Edge, Form, Numbers, arguments, kernel};
 
 /// Blocks for each tile of 64 by 32, rows that are computed, and whether launches are single waves of blocks.
@@ -126,14 +126,14 @@ fn through_descriptors(form: Form, maker: Maker) -> String {
     let descriptors = tensors
         .map(|(name, block, element)| made(name, block, element))
         .join("\n");
-    let (at, factor) = match form {
-        Form::Rows => ("%k0, %n0", ""),
+    let (at, factor, right) = match form {
+        Form::Rows => ("%k0, %n0", "", "%y"),
         Form::Columns => (
             "%n0, %k0",
             "%right = tt.trans %y {order = array<i32: 1, 0>} : tensor<32x32xf16> -> tensor<32x32xf16>",
+            "%right",
         ),
     };
-    let right = if factor.is_empty() { "%y" } else { "%right" };
     format!(
         "tt.func public @kernel({a}, {b}, {c}, %K: i32) {{
   {descriptors}
@@ -175,16 +175,12 @@ fn matrix(
     };
     let matrix = match object {
         None => Argument::Buffer(contents),
-        Some(object) => Argument::Descriptor(TensorArgument {
+        Some(object) => Argument::Descriptor(described(
             contents,
-            shape: vec![u32::try_from(rows)?, u32::try_from(columns)?],
-            strides: vec![of_row as u64, 1],
-            element_bytes: object.elem_size,
-            element_type: object.elem_type,
-            swizzle_mode: object.swizzle,
-            box_shape: object.block_size.clone(),
-            fill_nan: false,
-        }),
+            [u32::try_from(rows)?, u32::try_from(columns)?],
+            of_row as u64,
+            object,
+        )),
     };
     let numbers = [rows, columns, of_row, 1].map(|number| Argument::Int(number as i64));
     Ok([matrix].into_iter().chain(numbers).collect())

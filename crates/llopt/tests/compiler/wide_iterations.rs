@@ -4,12 +4,13 @@
 use std::fmt::Write;
 
 use anyhow::{Context, Result, ensure};
-use llopt::sim::{self, Argument, Launch, Machine, TensorArgument};
+use llopt::sim::{self, Argument, Launch, Machine};
 use llopt::{ArtifactKind, Compiler, Options, Rewriting, Source, Target, explain};
 use llopt_transforms::request::Request;
 use llopt_transforms::wide_iterations::{Setting, widen};
 use melior::ir::operation::OperationLike;
 
+use crate::contents::described;
 use crate::loops::{Random, context, left, scrambled};
 
 /// Random programs, of which some have loops that can be widened.
@@ -493,16 +494,12 @@ fn check(target: &str, kind: Kind) -> Result<()> {
         let mut given: Vec<Argument> = Vec::new();
         for numbers in &of {
             given.push(match descriptors.next() {
-                Some(object) => Argument::Descriptor(TensorArgument {
-                    contents: bytes_of(numbers),
-                    shape: vec![u32::try_from(rows)?, DEPTH as u32],
-                    strides: vec![DEPTH as u64, 1],
-                    element_bytes: object.elem_size,
-                    element_type: object.elem_type,
-                    swizzle_mode: object.swizzle,
-                    box_shape: object.block_size.clone(),
-                    fill_nan: false,
-                }),
+                Some(object) => Argument::Descriptor(described(
+                    bytes_of(numbers),
+                    [u32::try_from(rows)?, DEPTH as u32],
+                    DEPTH as u64,
+                    object,
+                )),
                 None => Argument::Buffer(bytes_of(numbers)),
             });
         }

@@ -43,13 +43,15 @@ def _positions(types, is_object, path=()):
             yield place
 
 
+def _way(place):
+    """The way to a place among the arguments as an expression."""
+    return "arguments" + "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in place)
+
+
 def _reader(places):
     """A function that reads the values at places among the arguments of a launch, as a tuple. It is compiled, since
     every launch calls it."""
-    def way(place):
-        return "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in place)
-
-    values = "".join(f"arguments{way(place)}, " for place in places)
+    values = "".join(f"{_way(place)}, " for place in places)
     return eval(f"lambda arguments: ({values})")
 
 
