@@ -120,14 +120,12 @@ impl LinearValues {
                 if arith::SubIOp::of(operation).is_some() {
                     return Some(sum(operand(0)?, operand(1)?, -1));
                 }
-                if let Some(product) = arith::MulIOp::of(operation) {
-                    let (x, y) = match facts(product.lhs()).constant {
-                        Some(_) => (product.rhs(), product.lhs()),
-                        None => (product.lhs(), product.rhs()),
-                    };
-                    let by = facts(y);
-                    let factor = by.constant.and_then(|factor| i64::try_from(factor).ok());
-                    return Some(scaled(self.of(x, facts)?, factor, by.divisor()));
+                if let Some(of) = arith::MulIOp::of(operation) {
+                    let terms = [of.lhs(), of.rhs()].map(|term| Factor {
+                        linear: self.of(term, facts),
+                        facts: facts(term),
+                    });
+                    return product(terms);
                 }
                 match is_resized(op) {
                     true => operand(0),
@@ -169,7 +167,7 @@ impl LinearValues {
                     Integers::Address => {
                         let bytes = pointee_bytes(operation.operand_value(0)?)?;
                         let offset = operand(1)?;
-                        let factor = i64::try_from(bytes).ok();
+                        let factor = i64::try_from(bytes).ok()?;
                         let offset = scaled(offset, factor, Pow2::dividing(bytes));
                         Some(sum(operand(0)?, offset, 1))
                     }
@@ -240,16 +238,46 @@ fn sum(x: Linear, y: Linear, sign: i64) -> Linear {
     }
 }
 
-/// The product with a factor that is the same everywhere, if it is known, and has this divisor.
-fn scaled(x: Linear, factor: Option<i64>, divisor: Pow2) -> Linear {
-    let strides = x.strides.iter().map(|stride| match (stride, factor) {
-        (Some(0), _) => Some(0),
-        (stride, factor) => stride.as_ref()?.checked_mul(factor?),
-    });
+/// The product with a known number that has this divisor.
+fn scaled(x: Linear, factor: i64, divisor: Pow2) -> Linear {
+    let strides = x.strides.iter();
+    let strides = strides.map(|stride| stride.as_ref()?.checked_mul(factor));
     Linear {
         strides: strides.collect(),
         start: x.start.times(divisor),
     }
+}
+
+/// A factor of a product.
+struct Factor {
+    linear: Option<Linear>,
+    facts: AxisFacts,
+}
+
+impl Factor {
+    fn constant(&self) -> Option<i64> {
+        self.facts.constant.and_then(|it| i64::try_from(it).ok())
+    }
+}
+
+/// The product of two linear functions, which is one along the dimensions where one of them is a known number, or where
+/// both are the same everywhere.
+fn product([x, y]: [Factor; 2]) -> Option<Linear> {
+    let (x, y) = match x.constant() {
+        Some(_) => (y, x),
+        None => (x, y),
+    };
+    let divisor = y.facts.divisor();
+    if let Some(factor) = y.constant() {
+        return Some(scaled(x.linear?, factor, divisor));
+    }
+    let (x, y) = (x.linear?, y.linear?);
+    let both = x.strides.iter().zip(&y.strides);
+    let strides = both.map(|pair| (pair == (&Some(0), &Some(0))).then_some(0));
+    Some(Linear {
+        strides: strides.collect(),
+        start: x.start.times(divisor),
+    })
 }
 
 /// A tensor whose elements are equal along some dimensions; `None` if there are none.
