@@ -39,7 +39,8 @@
 //! overlap with the work on this one's result.
 //!
 //! Loads that addresses depend on go ahead of the loads that they feed (`indirect`), and divisions that they depend on get a
-//! meaning for all operands (`quotients`).
+//! meaning for all operands (`quotients`). Loads that only the work on products' results needs are one iteration ahead, in
+//! registers (`beside`).
 //!
 //! Loads in branches stand before them, with the condition as a mask (`branches`), if the loop could not be made one over the
 //! iterations that take the branch ([`crate::compact_iterations`]).
@@ -68,6 +69,7 @@ mod account;
 mod ahead;
 mod asked;
 mod bases;
+mod beside;
 mod branches;
 mod buffers;
 mod candidate;
@@ -246,6 +248,7 @@ fn pipeline_loop<'c: 'a, 'a>(
     branches::hoist_loads(of);
     quotients::define(of);
     let of = indirect::feed_ahead(of);
+    let of = beside::load_ahead(of, warps, plans);
     let overlaps = overlap::issue_early(of, warps, plans);
     if overlaps {
         overlap::sum_last(of);

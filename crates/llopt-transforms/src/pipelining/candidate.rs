@@ -18,7 +18,7 @@ use super::running::{Running, running};
 use super::slice::Slice;
 use super::stages::Given;
 use super::stores::{may_meet, parameter, stored_to};
-use super::{copy_order, depth, first_waits, indirect, last_iterations, overlap, ring};
+use super::{beside, copy_order, depth, first_waits, indirect, last_iterations, overlap, ring};
 use crate::allocation::FunctionBuffers;
 use crate::axis::AxisAnalysis;
 use crate::loops::induction;
@@ -28,7 +28,7 @@ use crate::loops::view::For;
 /// Registers of a thread for addresses that accesses share, and counters.
 const ADDRESSES: u32 = 40;
 /// Registers of a thread in addition to the carried values.
-const REGISTERS_BESIDE: u32 = 64;
+pub(super) const REGISTERS_BESIDE: u32 = 64;
 
 /// The sets of registers that loads of successive iterations bring data to, where they are outstanding at the same time.
 const HALVES: u32 = 2;
@@ -215,6 +215,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         let wanted_registers = self.registers(plans);
         let registers = wanted_registers.min(target.plain_registers_of_each(threads));
         let iterations = induction::most_iterations(of);
+        let factors: Vec<OperationRef> = self.loads.iter().map(Load::operation).collect();
         let rings = depth::Rings {
             asked: wanted,
             iterations,
@@ -230,6 +231,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             by_memory: scheduled.is_bound_by_memory(),
             warps: self.warps,
             spills: wanted_registers > registers,
+            waiting: beside::waiting(of, &factors, scheduled, self.warps, plans),
         };
         let most = if residence.is_alone { 1 } else { u32::MAX };
         let resident = |slots| {

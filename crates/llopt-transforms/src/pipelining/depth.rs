@@ -46,7 +46,8 @@
 //! - if as many blocks are resident as with the stages that it asks for,
 //! - or if the resident blocks together have enough bytes outstanding, and are enough to compute: two in a loop in
 //!   which no other pipe is busy for more than a third of the time that memory is, of which one computes while the
-//!   other waits; in any other loop so many that their warps hide the latencies of one another's instructions.
+//!   other waits; in any other loop so many that their warps hide the latencies of one another's instructions. Where threads
+//!   wait in each iteration for what they load themselves, an iteration must not take longer with fewer blocks.
 //!
 //! A loop that is known to have few iterations gets no more stages than that. Then the loads of all iterations but the last
 //! are issued before it and those of the last in the first iteration. One more stage would only issue them somewhat earlier,
@@ -67,6 +68,8 @@
 //! if a launch starts no more programs than there are multiprocessors, because others take a kernel with such a loop
 //! ([`crate::persistent`]), or because the launcher says so. In the last case no block is resident beside another one, so
 //! rings may take all of the shared memory.
+
+use super::beside;
 
 /// The largest number of stages that are not requested: the first ones are code before the loop.
 pub(super) const MOST: u32 = 8;
@@ -109,6 +112,8 @@ pub(super) struct Rings {
     pub(super) warps: u32,
     /// Whether threads hold more values than they have registers.
     pub(super) spills: bool,
+    /// An iteration, if threads wait in it for what they load themselves.
+    pub(super) waiting: Option<beside::Iteration>,
 }
 
 /// Registers of a thread.
@@ -190,7 +195,10 @@ impl Rings {
                 false => blocks * self.warps >= WARPS,
             };
             let as_many = blocks >= resident(self.slots(least));
-            let together = depth.stages <= self.needed.max(asked) && enough && compute;
+            let slower = self
+                .waiting
+                .is_some_and(|of| of.time(blocks) > of.time(resident(self.slots(least))));
+            let together = depth.stages <= self.needed.max(asked) && enough && compute && !slower;
             self.slots(*depth) <= self.fit && (as_many || together)
         };
         let most = self
@@ -236,6 +244,7 @@ mod tests {
             by_memory,
             warps: 4,
             spills: false,
+            waiting: None,
         };
         let resident = |slots| target.resident_blocks(128, registers, (kilobytes << 10) * slots);
         let depth = rings.depth(resident).expect("it fits");
@@ -269,6 +278,7 @@ mod tests {
                 by_memory: true,
                 warps: 4,
                 spills: false,
+                waiting: None,
             };
             let resident =
                 |slots| target.resident_blocks(128, registers, (kilobytes << 10) * slots);
@@ -295,6 +305,7 @@ mod tests {
                 by_memory: false,
                 warps: 4,
                 spills: false,
+                waiting: None,
             };
             rings.depth(|_| 1).map(|depth| depth.stages)
         };
@@ -318,6 +329,7 @@ mod tests {
             by_memory: false,
             warps: 8,
             spills,
+            waiting: None,
         };
         let stages = |spills| {
             let depth = rings(spills).depth(|_| 1).expect("it fits");
@@ -352,6 +364,7 @@ mod tests {
                 by_memory: false,
                 warps: 4,
                 spills: false,
+                waiting: None,
             };
             let depth = rings.depth(|_| 1).expect("it fits");
             (depth.stages, rings.slots(depth), depth.outstanding)
@@ -378,6 +391,7 @@ mod tests {
             by_memory: true,
             warps: 4,
             spills: false,
+            waiting: None,
         };
         let stages = |fit, runs_on| rings(fit, runs_on).depth(|_| 1).map(|depth| depth.stages);
         assert_eq!(
