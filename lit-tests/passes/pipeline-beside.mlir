@@ -13,12 +13,12 @@
 !sum = tensor<64x64xf32, #mma>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   // The scales of the first iteration are loaded before the loop, if there is one. In an iteration those of the next one are
-  // loaded before it waits for its copies, and the product is scaled with what the loop carries.
+  // loaded before the product, which is scaled with what the loop carries.
   // CHECK-LABEL: @scaled
   // CHECK: tt.load {{.*}} : tensor<64x!tt.ptr<f32>
   // CHECK: scf.for
+  // CHECK: ttg.async_copy_global_to_local
   // CHECK: %[[NEXT:.*]] = tt.load %{{.*}}, %{{.*}} : tensor<64x!tt.ptr<f32>
-  // CHECK: ttg.async_wait
   // CHECK: ttng.warp_group_dot
   // CHECK: tt.expand_dims %[[SCALES:arg[0-9]+]] {{.*}} : tensor<64xf32
   // CHECK-NOT: tt.load
@@ -49,7 +49,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   // CHECK-LABEL: @twice
   // CHECK: scf.for
   // CHECK: ttng.warp_group_dot
-  // CHECK: %[[SCALES:.*]] = tt.load %{{[0-9]+}} : tensor<64x!tt.ptr<f32>
+  // CHECK: %[[SCALES:.*]] = tt.load %{{[a-z0-9]+}} : tensor<64x!tt.ptr<f32>
   // CHECK: tt.expand_dims %[[SCALES]]
   tt.func @twice(%p: !p {tt.divisibility = dense<[16, 16]> : tensor<2xi32>, tt.contiguity = dense<[1, 64]> : tensor<2xi32>}, %s: !b, %scales: !scales) -> !sum {
     %zero = arith.constant dense<0.0> : !sum

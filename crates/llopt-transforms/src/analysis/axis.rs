@@ -68,7 +68,7 @@ pub mod integer;
 mod op;
 mod print;
 pub mod shape;
-pub(crate) mod strides;
+pub mod strides;
 
 pub use analysis::AxisAnalysis;
 pub use llopt_plan::facts::{AxisFacts, DimFacts, Pow2};

@@ -13,7 +13,7 @@
 //!                                    sum = sum + d * s; s = next
 //! ```
 //!
-//! So these loads come first, for the next iteration, and have the time of a whole one.
+//! So these loads come before the products, for the next iteration, and have the time of a whole one.
 //!
 //! # The price
 //!

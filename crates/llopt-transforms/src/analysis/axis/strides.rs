@@ -11,6 +11,7 @@ use llopt_dialects::meaning::facts::{Integers, OpFacts};
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::{Op, arith, scf};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt, key};
+use llopt_plan::facts::signed;
 use llopt_plan::sectors::Strides;
 use melior::ir::{OperationRef, Value, ValueLike};
 use rustc_hash::FxHashMap;
@@ -124,6 +125,7 @@ impl LinearValues {
                     let terms = [of.lhs(), of.rhs()].map(|term| Factor {
                         linear: self.of(term, facts),
                         facts: facts(term),
+                        width: term.r#type().element_or_self().bit_width().unwrap_or(64),
                     });
                     return product(terms);
                 }
@@ -252,11 +254,13 @@ fn scaled(x: Linear, factor: i64, divisor: Pow2) -> Linear {
 struct Factor {
     linear: Option<Linear>,
     facts: AxisFacts,
+    /// Bits of an element.
+    width: u32,
 }
 
 impl Factor {
     fn constant(&self) -> Option<i64> {
-        self.facts.constant.and_then(|it| i64::try_from(it).ok())
+        self.facts.constant.map(|bits| signed(bits, self.width))
     }
 }
 

@@ -1,0 +1,159 @@
+//! Distances between the elements of a tensor against the elements themselves: random sums and products of ranges, arguments
+//! and constants are written as programs, and evaluated.
+//!
+//! Ensures: along a dimension with a known distance all neighbours are that far apart, whatever the arguments are.
+
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, Walk};
+use llopt_transforms::axis::AxisAnalysis;
+use llopt_transforms::axis::strides::LinearValues;
+use melior::Context;
+use melior::dialect::DialectRegistry;
+use melior::ir::Module;
+use proptest::prelude::*;
+
+const ROWS: i64 = 8;
+const COLUMNS: i64 = 16;
+const TENSOR: &str = "tensor<8x16xi32>";
+
+/// A tensor of 8 by 16 integers.
+#[derive(Clone, Debug)]
+enum Tensor {
+    /// The number of the row.
+    Row,
+    /// That of the column.
+    Column,
+    /// One of the arguments, everywhere.
+    Argument(usize),
+    Constant(i64),
+    Sum(Box<(Tensor, Tensor)>),
+    Difference(Box<(Tensor, Tensor)>),
+    Product(Box<(Tensor, Tensor)>),
+}
+
+impl Tensor {
+    fn at(&self, row: i64, column: i64, arguments: &[i64]) -> i64 {
+        let of = |tensor: &Self| tensor.at(row, column, arguments);
+        match self {
+            Self::Row => row,
+            Self::Column => column,
+            Self::Argument(index) => arguments[*index],
+            Self::Constant(value) => *value,
+            Self::Sum(both) => of(&both.0) + of(&both.1),
+            Self::Difference(both) => of(&both.0) - of(&both.1),
+            Self::Product(both) => of(&both.0) * of(&both.1),
+        }
+    }
+
+    /// Appends the operations that compute it; answers the name of the result.
+    fn write(&self, text: &mut Vec<String>) -> String {
+        let (name, operands) = match self {
+            Self::Row => return "%row".to_owned(),
+            Self::Column => return "%column".to_owned(),
+            Self::Argument(index) => return format!("%argument{index}"),
+            Self::Constant(value) => ("arith.constant", format!("dense<{value}>")),
+            Self::Sum(both) => ("arith.addi", Self::operands(both, text)),
+            Self::Difference(both) => ("arith.subi", Self::operands(both, text)),
+            Self::Product(both) => ("arith.muli", Self::operands(both, text)),
+        };
+        let result = format!("%v{}", text.len());
+        text.push(format!("{result} = {name} {operands} : {TENSOR}"));
+        result
+    }
+
+    fn operands(both: &(Self, Self), text: &mut Vec<String>) -> String {
+        let [x, y] = [&both.0, &both.1].map(|of| of.write(text));
+        format!("{x}, {y}")
+    }
+
+    /// A function whose last operation before its end computes it.
+    fn program(&self) -> String {
+        let mut text = Vec::new();
+        // The sum with nothing is an operation, whatever the tensor is.
+        let value = self.write(&mut text);
+        format!(
+            "tt.func public @f(%a: i32, %b: i32 {{tt.divisibility = 16 : i32}}) {{
+              %none = arith.constant dense<0> : {TENSOR}
+              %i = tt.make_range {{start = 0 : i32, end = 8 : i32}} : tensor<8xi32>
+              %j = tt.make_range {{start = 0 : i32, end = 16 : i32}} : tensor<16xi32>
+              %i1 = tt.expand_dims %i {{axis = 1 : i32}} : tensor<8xi32> -> tensor<8x1xi32>
+              %j1 = tt.expand_dims %j {{axis = 0 : i32}} : tensor<16xi32> -> tensor<1x16xi32>
+              %row = tt.broadcast %i1 : tensor<8x1xi32> -> {TENSOR}
+              %column = tt.broadcast %j1 : tensor<1x16xi32> -> {TENSOR}
+              %argument0 = tt.splat %a : i32 -> {TENSOR}
+              %argument1 = tt.splat %b : i32 -> {TENSOR}
+              {}
+              %result = arith.addi {value}, %none : {TENSOR}
+              tt.return
+            }}",
+            text.join("\n              ")
+        )
+    }
+}
+
+fn tensor() -> impl Strategy<Value = Tensor> {
+    let leaf = prop_oneof![
+        Just(Tensor::Row),
+        Just(Tensor::Column),
+        (0..2usize).prop_map(Tensor::Argument),
+        (0..20i64).prop_map(Tensor::Constant),
+    ];
+    leaf.prop_recursive(4, 12, 2, |inner| {
+        let both = (inner.clone(), inner).prop_map(Box::new).boxed();
+        prop_oneof![
+            both.clone().prop_map(Tensor::Sum),
+            both.clone().prop_map(Tensor::Difference),
+            both.prop_map(Tensor::Product),
+        ]
+    })
+}
+
+/// The known distances of the last tensor of a program.
+fn distances(program: &str) -> Option<Vec<Option<u64>>> {
+    let registry = DialectRegistry::new();
+    llopt_mlir::register_upstream_dialects(&registry);
+    llopt_dialects::register(&registry).unwrap();
+    let context = Context::new();
+    context.append_dialect_registry(&registry);
+    context.load_all_available_dialects();
+    let module = Module::parse(&context, program).expect("it is a program");
+    let analysis = AxisAnalysis::of(module.as_operation());
+    let mut last = None;
+    module
+        .as_operation()
+        .for_each_op(Walk::PreOrder, |operation| {
+            if operation.is_named("arith.addi") {
+                last = operation.result_value(0);
+            }
+        });
+    let facts = |value| analysis.facts(value);
+    let strides = LinearValues::default().strides(None, last?, &facts);
+    strides.map(|strides| strides.distances)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn neighbours_are_as_far_apart_as_known(tensor in tensor(), arguments in [-40..40i64, -3..3i64]) {
+        let arguments = [arguments[0], 16 * arguments[1]];
+        let at = |row, column| tensor.at(row, column, &arguments);
+        let known = distances(&tensor.program()).unwrap_or_else(|| vec![None, None]);
+        for (row, column) in (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
+            let next = [(row + 1 < ROWS).then(|| at(row + 1, column)), (column + 1 < COLUMNS).then(|| at(row, column + 1))];
+            for (known, next) in known.iter().zip(next) {
+                if let (Some(known), Some(next)) = (known, next) {
+                    prop_assert_eq!(next.abs_diff(at(row, column)), *known, "{}", tensor.program());
+                }
+            }
+        }
+    }
+
+    /// Rows a known number apart stay known, whatever else is added.
+    #[test]
+    fn linear_tensors_are_known(by in 1..100i64, start in 0..2usize) {
+        let rows = Tensor::Product(Box::new((Tensor::Row, Tensor::Constant(by))));
+        let all = Tensor::Sum(Box::new((rows, Tensor::Column)));
+        let all = Tensor::Sum(Box::new((Tensor::Argument(start), all)));
+        prop_assert_eq!(distances(&all.program()), Some(vec![Some(by.unsigned_abs()), Some(1)]));
+    }
+}
