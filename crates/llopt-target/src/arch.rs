@@ -65,6 +65,10 @@ pub struct Architecture {
     pub warp_size: u32,
     /// Bytes of shared memory (LDS) a single block may ask for.
     pub shared_memory_limit: u32,
+    /// Threads that a multiprocessor (compute unit, work-group processor) has at a time: CUDA C++ Programming Guide,
+    /// "Technical Specifications per Compute Capability"; eight waves of 64 in each of four SIMD units on CDNA, sixteen of 32
+    /// on RDNA.
+    pub resident_threads: u32,
 }
 
 const KIB: u32 = 1024;
@@ -77,6 +81,7 @@ const fn nvidia(
     compute_capability: u32,
     ptx: &'static str,
     shared_memory_limit: u32,
+    resident_threads: u32,
 ) -> Architecture {
     Architecture {
         name,
@@ -88,6 +93,7 @@ const fn nvidia(
         llvm_features: ptx,
         warp_size: 32,
         shared_memory_limit,
+        resident_threads,
     }
 }
 
@@ -109,6 +115,7 @@ const fn amd(
         llvm_features,
         warp_size,
         shared_memory_limit,
+        resident_threads: 2048,
     }
 }
 
@@ -124,6 +131,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
         70,
         "+ptx86",
         96 * KIB,
+        2048,
     ),
     nvidia(
         "cuda:75",
@@ -133,6 +141,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
         75,
         "+ptx86",
         64 * KIB,
+        1024,
     ),
     nvidia(
         "cuda:80",
@@ -142,6 +151,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
         80,
         "+ptx86",
         163 * KIB,
+        2048,
     ),
     nvidia(
         "cuda:86",
@@ -151,6 +161,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
         86,
         "+ptx86",
         99 * KIB,
+        1536,
     ),
     nvidia(
         "cuda:89",
@@ -160,6 +171,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
         89,
         "+ptx86",
         99 * KIB,
+        1536,
     ),
     nvidia(
         "cuda:90",
@@ -169,6 +181,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
         90,
         "+ptx86",
         227 * KIB,
+        2048,
     ),
     nvidia(
         "cuda:100",
@@ -178,6 +191,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
         100,
         "+ptx86",
         227 * KIB,
+        2048,
     ),
     nvidia(
         "cuda:120",
@@ -187,6 +201,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
         120,
         "+ptx87",
         99 * KIB,
+        1536,
     ),
     amd("hip:gfx90a", "gfx90a", Family::Cdna2, "", 64, 64 * KIB),
     amd("hip:gfx942", "gfx942", Family::Cdna3, "", 64, 64 * KIB),

@@ -7,8 +7,6 @@
 
 use crate::{SIMD_UNITS, Target, Vendor};
 
-/// Threads that a multiprocessor has at a time (the least of the table, from compute capability 8.6 on).
-const RESIDENT_THREADS: u32 = 1536;
 /// Bytes of shared memory that the system takes for each block.
 const SYSTEM_BYTES: u32 = 1024;
 /// The granularity of the registers of a thread.
@@ -26,7 +24,7 @@ impl Target {
         let by_warps = match self.simd_registers() {
             None => {
                 let by_registers = self.registers_per_block() / (each * threads.max(1));
-                by_registers.min(RESIDENT_THREADS / threads.max(1))
+                by_registers.min(self.architecture.resident_threads / threads.max(1))
             }
             Some(registers) => {
                 let waves = (registers / each).min(self.waves_of_simd_unit());

@@ -20,6 +20,7 @@ use melior::ir::Module;
 
 use crate::own_thread::in_own_thread_within;
 use crate::pipeline::{self, Stage};
+use crate::residency::Block;
 use crate::toolchain::{Objection, Subject};
 use crate::{
     Artifact, ArtifactKind, Compilation, Diagnostic, Error, ErrorClass, Metadata, Options,
@@ -147,9 +148,12 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
             if keep(ArtifactKind::Ptx) {
                 kept.push(Artifact::new(ArtifactKind::Ptx, ptx.clone()));
             }
-            let assembled = time.phase("assemble", || {
-                toolchain::assemble_ptx(ptx.as_bytes(), options)
-            })?;
+            let block = Block {
+                threads: metadata.num_warps * metadata.warp_size,
+                shared: metadata.shared.into(),
+            };
+            let assembled =
+                time.phase("assemble", || toolchain::assemble_ptx(&ptx, block, options))?;
             metadata.resources = Some(assembled.resources);
             let told = assembled.objections.into_iter();
             objections.extend(told.map(|objection| located(&module, objection)));

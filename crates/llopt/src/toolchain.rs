@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::metadata::Resources;
+use crate::residency::{self, Block};
 use crate::{Error, Options};
 
 /// The path of `ptxas`: the option if given, else the environment variable `LLOPT_PTXAS`, else Triton's
@@ -128,12 +129,27 @@ pub(crate) struct Assembled {
     pub(crate) objections: Vec<Objection>,
 }
 
-/// Assembles PTX into a cubin.
+/// Assembles PTX into a cubin; once more if [one more block](crate::residency) may be resident with fewer registers.
 ///
 /// # Errors
 /// Of class [`Environment`](crate::ErrorClass::Environment) if `ptxas` is missing or cannot be run, of class
 /// [`Bug`](crate::ErrorClass::Bug) if it rejects the PTX, with its message.
-pub(crate) fn assemble_ptx(ptx: &[u8], options: &Options) -> Result<Assembled, Error> {
+pub(crate) fn assemble_ptx(ptx: &str, block: Block, options: &Options) -> Result<Assembled, Error> {
+    let first = assemble(ptx, options)?;
+    let bounded = block.bounded(ptx, &first.cubin, options.target);
+    let Some(bounded) = bounded.filter(|_| options.max_registers.is_none()) else {
+        return Ok(first);
+    };
+    let second = assemble(&bounded, options)?;
+    let is_better = residency::is_worth_it(&second.cubin);
+    Ok(if is_better { second } else { first })
+}
+
+/// Assembles PTX into a cubin.
+///
+/// # Errors
+/// Those of [`assemble_ptx`].
+fn assemble(ptx: &str, options: &Options) -> Result<Assembled, Error> {
     let ptxas = find_ptxas(options.ptxas.as_deref())?;
     let failed = |action: &str, error: std::io::Error| {
         Error::environment(format!("cannot {action} for ptxas: {error}"))
@@ -166,7 +182,7 @@ pub(crate) fn assemble_ptx(ptx: &[u8], options: &Options) -> Result<Assembled, E
     let said = String::from_utf8_lossy(&outcome.stdout) + String::from_utf8_lossy(&outcome.stderr);
     if !outcome.status.success() {
         let said = said.trim_end();
-        if is_about_assembly(&String::from_utf8_lossy(ptx), said) {
+        if is_about_assembly(ptx, said) {
             return Err(Error::refused_assembly(said));
         }
         return Err(Error::bug(format!(

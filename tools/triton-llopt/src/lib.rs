@@ -2,7 +2,8 @@
 //!
 //! The extension knows nothing of Triton. It has one function, `compile`, from tile IR to every form of a kernel at
 //! once, and one class, `Kernel`, a kernel on the simulated machine, with `tensor_descriptor` for parameters that it
-//! takes by value, and one with the choice of blocks at a launch. Compiling and running release Python's interpreter lock. Errors become exceptions of
+//! takes by value, and one with the choice of blocks at a launch; and two functions that tell whether a cubin should be
+//! assembled once more. Compiling and running release Python's interpreter lock. Errors become exceptions of
 //! `triton_llopt.errors`.
 //!
 //! It is built against Python's stable ABI, so one library works with every Python from 3.10 on.
@@ -10,6 +11,7 @@
 mod compile;
 mod failure;
 mod launch;
+mod residency;
 mod splitting;
 
 use pyo3::prelude::*;
@@ -20,6 +22,8 @@ mod _llopt {
     use super::compile::{Compiled, compile, describe_target};
     #[pymodule_export]
     use super::launch::{Kernel, Outcome, tensor_descriptor};
+    #[pymodule_export]
+    use super::residency::{bounded, is_worth_it};
     #[pymodule_export]
     use super::splitting::Proposal;
 

@@ -4,7 +4,8 @@ Triton's backend for a vendor is a class with three things that matter here:
 
 - ``add_stages`` fills the ordered table of stages ``ttir, ttgir, llir, ptx, cubin`` (AMD: ``..., amdgcn, hsaco``).
   The stages from TTGIR (or TTIR) to assembly are replaced by llopt's, all made by one compilation, in this process or
-  in a separate one; the last stage, ``ptxas`` or AMD's linker, remains Triton's, with all its options.
+  in a separate one; the last stage, ``ptxas`` or AMD's linker, remains Triton's, with all its options. Where fewer
+  registers would leave room for one more block, it runs once more with that bound.
 - ``hash`` is part of the key of the cache on disk. llopt's version, the digest of its library and the
   configuration are added, so that one cache directory serves Triton and llopt.
 - ``compute_cache_key`` of ``triton.runtime.jit`` makes the key of the kernels in memory, and gets the
@@ -105,6 +106,8 @@ class _Stages:
         stages[self.assembly] = self.emit
         if self.configuration.simulated:
             stages[backend.binary_ext] = self.simulated
+        elif self.assembly == "ptx":
+            stages["cubin"] = self.cubin
 
     def ttgir(self, source, metadata):
         """From TTIR, with layouts of llopt's choice."""
@@ -124,6 +127,19 @@ class _Stages:
         if self.is_ours(source, "llvm"):
             return self.texts[self.assembly]
         return self.triton[self.assembly](source, metadata)
+
+    def cubin(self, source, metadata):
+        """Triton's, with fewer registers if next to nothing is spilled then and one more block is resident."""
+        assemble = self.triton["cubin"]
+        first = assemble(source, metadata)
+        if not self.is_ours(source, "ptx") or self.options.maxnreg is not None:
+            return first
+        threads = metadata["num_warps"] * self.options.warp_size
+        bounded = _llopt.bounded(source, first, threads, metadata["shared"], self.target)
+        if bounded is None:
+            return first
+        second = assemble(bounded, metadata)
+        return second if _llopt.is_worth_it(second) else first
 
     def simulated(self, source, metadata):
         """The binary of the simulated machine is the optimised LLVM IR."""
