@@ -55,7 +55,8 @@
 //!
 //! A loop is not changed if there is no benefit or if the change could be incorrect, and its account gives the
 //! reason: no product, loops inside, loads whose addresses depend on operations that cannot be executed ahead, stores to the loaded memory (judged by the parameter that both addresses come from), too little shared
-//! memory.
+//! memory. Or all loads go to registers and no product runs on, and enough other blocks are resident while one waits: on an H100,
+//! second products of LoRA take 0.76 to 0.86 of the time with their loads in the iteration (`exposed_latency`).
 //!
 //! # The number of stages
 //!
@@ -77,6 +78,7 @@ mod copy_order;
 mod depth;
 mod design;
 mod division;
+mod exposed_latency;
 mod first_waits;
 mod graph;
 mod guard;

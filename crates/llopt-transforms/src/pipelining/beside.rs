@@ -17,24 +17,17 @@
 //!
 //! # The price
 //!
-//! What is loaded takes registers meanwhile. With `B` resident blocks, each of which takes the time `P` for its products
-//! and for the work of one of its warps, and the latency `L` of memory, an iteration takes
-//!
-//! | loads | time of an iteration |
-//! |---|---|
-//! | in their iteration, behind a product | `max(C, (L + P) / B)` |
-//! | in their iteration, before all products, which take `M` | `max(C, (max(L - M, 0) + P) / B)` |
-//! | ahead | `max(C, max(L, P) / B)`, with fewer blocks |
-//!
-//! where `C` is the time for which an iteration of one block keeps the busiest unit busy. On an H100, products whose scales
-//! are loaded in each iteration, 8 warps: 0.77 and 0.88 of the time. Where the model says that it is not worth it (4 warps, two
-//! resident blocks), it took 1.01 and 1.05 times as long.
+//! [`super::exposed_latency`] says what an iteration takes with these loads in it, and with loads ahead, for which threads need
+//! more registers. Loads before all products wait while these run. On an H100, products whose scales are loaded in each
+//! iteration, 8 warps: 0.77 and 0.88 of the time. Where the model says that it is not worth it (4 warps, two resident blocks),
+//! it took 1.01 and 1.05 times as long.
 
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use melior::ir::OperationRef;
 
+use super::exposed_latency::Iteration;
 use super::live_registers::{across, words};
 use super::loads;
 use super::slice::Slice;
@@ -83,55 +76,20 @@ fn beside<'c: 'a, 'a>(
     all
 }
 
-/// The time of an iteration in which threads wait for what they load themselves.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Iteration {
-    /// Cycles for which an iteration of a block keeps the busiest unit busy.
-    busy: u32,
-    /// Cycles that a block takes for its products and for the work of one of its warps.
-    own: u32,
-    /// Cycles that it waits for memory.
-    wait: u32,
-    /// The latency of memory.
-    latency: u32,
-}
-
-impl Iteration {
-    /// Of a loop with products that waits for these loads.
-    fn of<'c: 'a, 'a>(
-        of: For<'c, 'a>,
-        loads: &[OperationRef<'c, 'a>],
-        scheduled: &graph::Scheduled,
-        warps: u32,
-        plans: &Plans,
-    ) -> Self {
-        let latency = plans.target().global_costs().latency;
-        let first = loads::products(of).into_iter().next();
-        let is_before = |load: &OperationRef| first.is_some_and(|product| load.is_before(product));
-        let wait = match loads.iter().all(is_before) {
-            true => latency.saturating_sub(scheduled.matrix),
-            false => latency,
-        };
-        let busy = scheduled.busy.iter().map(|(_, cycles)| *cycles).max();
-        Self {
-            busy: busy
-                .unwrap_or(0)
-                .max(scheduled.matrix)
-                .max(scheduled.threads),
-            own: scheduled.matrix + scheduled.threads * graph::ISSUERS / warps.max(1),
-            wait,
-            latency,
-        }
-    }
-
-    /// With so many resident blocks.
-    pub(super) fn time(&self, blocks: u32) -> u32 {
-        ((self.wait + self.own) / blocks.max(1)).max(self.busy)
-    }
-
-    /// The same with loads ahead.
-    fn time_ahead(&self, blocks: u32) -> u32 {
-        (self.latency.max(self.own) / blocks.max(1)).max(self.busy)
+/// An iteration of a loop with products that has these loads beside them.
+fn iteration<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    loads: &[OperationRef<'c, 'a>],
+    scheduled: &graph::Scheduled,
+    warps: u32,
+    plans: &Plans,
+) -> Iteration {
+    let whole = Iteration::of(scheduled, warps, plans.target());
+    let first = loads::products(of).into_iter().next();
+    let is_before = |load: &OperationRef| first.is_some_and(|product| load.is_before(product));
+    match loads.iter().all(is_before) {
+        true => whole.beside(scheduled.matrix),
+        false => whole,
     }
 }
 
@@ -144,7 +102,7 @@ pub(super) fn waiting<'c: 'a, 'a>(
     plans: &Plans,
 ) -> Option<Iteration> {
     let loads = beside(of, factors);
-    (!loads.is_empty()).then(|| Iteration::of(of, &loads, scheduled, warps, plans))
+    (!loads.is_empty()).then(|| iteration(of, &loads, scheduled, warps, plans))
 }
 
 /// The registers of a thread that a loop holds while products run: their results, what it carries, and what is from outside
@@ -174,7 +132,7 @@ fn pays<'c: 'a, 'a>(
     }
     let [before, after] = [registers, more].map(|each| target.resident_blocks(threads, each, 0));
     let scheduled = graph::schedule(of, &[], &[], plans, warps);
-    let iteration = Iteration::of(of, ahead, &scheduled, warps, plans);
+    let iteration = iteration(of, ahead, &scheduled, warps, plans);
     iteration.time_ahead(after) < iteration.time(before)
 }
 

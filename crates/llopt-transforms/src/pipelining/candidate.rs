@@ -11,6 +11,7 @@ use melior::ir::{OperationRef, ValueLike};
 
 use super::account::{LoopAccount, Pipelined, place};
 use super::design::Design;
+use super::exposed_latency::Iteration;
 use super::graph::Scheduled;
 use super::loads::{self, Load};
 use super::rewrite::rewrite;
@@ -238,6 +239,16 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             let bytes = others + slots * per_slot;
             target.resident_blocks(threads, registers, bytes).min(most)
         };
+        if !rings.copies && self.running.is_empty() && !target.llvm_allocates_registers() {
+            let blocks = |slots, more| {
+                let bytes = others + slots * per_slot;
+                target.resident_blocks(threads, registers + more, bytes)
+            };
+            let iteration = Iteration::of(scheduled, self.warps, target);
+            if iteration.time(blocks(1, 0)) <= iteration.time_ahead(blocks(2, self.passing)) {
+                return Err("other blocks hide the latency of its loads to registers".to_owned());
+            }
+        }
         let Some(depth) = rings.depth(resident) else {
             return Err(format!(
                 "two stages take {} bytes of shared memory, of which {room} are free",

@@ -69,7 +69,7 @@
 //! ([`crate::persistent`]), or because the launcher says so. In the last case no block is resident beside another one, so
 //! rings may take all of the shared memory.
 
-use super::beside;
+use super::exposed_latency;
 
 /// The largest number of stages that are not requested: the first ones are code before the loop.
 pub(super) const MOST: u32 = 8;
@@ -113,7 +113,7 @@ pub(super) struct Rings {
     /// Whether threads hold more values than they have registers.
     pub(super) spills: bool,
     /// An iteration, if threads wait in it for what they load themselves.
-    pub(super) waiting: Option<beside::Iteration>,
+    pub(super) waiting: Option<exposed_latency::Iteration>,
 }
 
 /// Registers of a thread.
