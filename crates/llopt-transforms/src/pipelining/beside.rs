@@ -66,7 +66,7 @@ fn beside<'c: 'a, 'a>(
         let operands = load.operand_values().collect::<Vec<_>>();
         Slice::of(of, operands, &[], |_| false).is_ok()
     };
-    let mut all = streams::loads(of);
+    let mut all = streams::all_loads(of);
     all.retain(|load| {
         !factors.contains(load)
             && !leading.operations.contains(load)

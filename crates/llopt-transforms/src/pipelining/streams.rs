@@ -59,7 +59,7 @@ use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use llopt_target::{Feature, Target};
-use melior::ir::{OperationRef, Value, ValueLike};
+use melior::ir::{OperationRef, Value};
 
 use super::account::Pipelined;
 use super::graph;
@@ -88,14 +88,23 @@ const MARGIN: u32 = 10;
 
 /// The loads of tensors in a body that can be ahead of the work.
 pub(super) fn loads<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
+    let mut loads = all_loads(of);
+    loads.retain(|load| {
+        let mut types = load.result_types();
+        types.any(|of| RankedTensor::of(of).is_some())
+    });
+    loads
+}
+
+/// The same with those of scalars.
+pub(super) fn all_loads<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
     let Ok(stored) = stored_to(of.operation()) else {
         return Vec::new();
     };
     let mut loads = of.operations();
     loads.retain(|operation| {
         LoadOp::of(*operation).is_some_and(|load| {
-            RankedTensor::of(load.result().r#type()).is_some()
-                && load.result().has_uses()
+            load.result().has_uses()
                 && may_feed(*operation, &stored)
                 && needs(of, &[*operation], &stored).is_some()
         })
