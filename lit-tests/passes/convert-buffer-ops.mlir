@@ -55,6 +55,62 @@ tt.func public @tile_by_tile(%from: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, 
   tt.return
 }
 
+// A loop goes on with the pointers at which another one has ended: both carry offsets.
+// CHECK-LABEL: @one_after_the_other
+// CHECK-SAME: %[[FROM:[a-z0-9]+]]: !tt.ptr<f32>
+// CHECK: %[[FIRST:.+]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[O:[a-z0-9]+]] = %{{.*}}) -> (tensor<64xf32>, tensor<64xi32>)
+// CHECK: amdg.buffer_load %[[FROM]][%[[O]]]
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[FIRST]]#0, %[[P:[a-z0-9]+]] = %[[FIRST]]#1) -> (tensor<64xf32>, tensor<64xi32>)
+// CHECK: amdg.buffer_load %[[FROM]][%[[P]]]
+// Where the second one returns its pointers, both keep them.
+// CHECK-LABEL: @returned
+// CHECK-COUNT-2: scf.for {{.*}} -> (tensor<64xf32>, tensor<64x!tt.ptr<f32>>)
+tt.func public @one_after_the_other(%from: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %by: i32, %m: i32, %n: i32) -> tensor<64xf32> {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %none = arith.constant dense<0.0> : tensor<64xf32>
+  %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+  %step = tt.splat %by : i32 -> tensor<64xi32>
+  %f = tt.splat %from : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+  %p = tt.addptr %f, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+  %first:2 = scf.for %i = %zero to %m step %one iter_args(%s = %none, %q = %p) -> (tensor<64xf32>, tensor<64x!tt.ptr<f32>>) : i32 {
+    %x = tt.load %q : tensor<64x!tt.ptr<f32>>
+    %t = arith.addf %s, %x : tensor<64xf32>
+    %next = tt.addptr %q, %step : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    scf.yield %t, %next : tensor<64xf32>, tensor<64x!tt.ptr<f32>>
+  }
+  %second:2 = scf.for %i = %m to %n step %one iter_args(%s = %first#0, %q = %first#1) -> (tensor<64xf32>, tensor<64x!tt.ptr<f32>>) : i32 {
+    %x = tt.load %q : tensor<64x!tt.ptr<f32>>
+    %t = arith.mulf %s, %x : tensor<64xf32>
+    %next = tt.addptr %q, %step : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    scf.yield %t, %next : tensor<64xf32>, tensor<64x!tt.ptr<f32>>
+  }
+  tt.return %second#0 : tensor<64xf32>
+}
+
+tt.func @returned(%from: !tt.ptr<f32> {tt.pointer_range = 32 : i32}, %by: i32, %m: i32, %n: i32) -> (tensor<64xf32>, tensor<64x!tt.ptr<f32>>) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %none = arith.constant dense<0.0> : tensor<64xf32>
+  %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+  %step = tt.splat %by : i32 -> tensor<64xi32>
+  %f = tt.splat %from : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+  %p = tt.addptr %f, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+  %first:2 = scf.for %i = %zero to %m step %one iter_args(%s = %none, %q = %p) -> (tensor<64xf32>, tensor<64x!tt.ptr<f32>>) : i32 {
+    %x = tt.load %q : tensor<64x!tt.ptr<f32>>
+    %t = arith.addf %s, %x : tensor<64xf32>
+    %next = tt.addptr %q, %step : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    scf.yield %t, %next : tensor<64xf32>, tensor<64x!tt.ptr<f32>>
+  }
+  %second:2 = scf.for %i = %m to %n step %one iter_args(%s = %first#0, %q = %first#1) -> (tensor<64xf32>, tensor<64x!tt.ptr<f32>>) : i32 {
+    %x = tt.load %q : tensor<64x!tt.ptr<f32>>
+    %t = arith.mulf %s, %x : tensor<64xf32>
+    %next = tt.addptr %q, %step : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+    scf.yield %t, %next : tensor<64xf32>, tensor<64x!tt.ptr<f32>>
+  }
+  tt.return %second#0, %second#1 : tensor<64xf32>, tensor<64x!tt.ptr<f32>>
+}
+
 // A number that was loaded may be kept in vector registers, where a base cannot be.
 // CHECK-LABEL: @loaded
 // CHECK: scf.for

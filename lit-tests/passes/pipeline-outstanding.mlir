@@ -2,6 +2,7 @@
 //
 // RUN: llopt %s --tritongpu-pipeline=num-stages=2 | FileCheck %s
 // RUN: llopt %s --tritongpu-pipeline=num-stages=2 --triton-loop-unroll | FileCheck %s --check-prefix=UNROLLED
+// RUN: llopt %s --tritongpu-pipeline=num-stages=2 --triton-loop-unroll --canonicalize --cse | FileCheck %s --check-prefix=GROUPS
 
 #row = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
 #mma = #ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [32, 32, 8], isTransposed = true}>
@@ -38,6 +39,26 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   // UNROLLED: ttg.local_store %[[A1]]
   // UNROLLED: ttg.local_store %[[B1]]
   // UNROLLED: scf.yield {{.*}}%[[A2]], %[[B2]]
+
+  // The loop ends with a whole group of two iterations, before loads would be behind the end, and masks nothing. One loop runs
+  // the others, two to three of them, with masks: there is none for what fills no group, and one for the last iterations.
+  // GROUPS-LABEL: @product
+  // GROUPS-SAME: %[[N:[a-z0-9]+]]: i32
+  // GROUPS: %[[PAIRS:.*]] = arith.divui %{{.*}}, %c2
+  // GROUPS: %[[CUT:.*]] = arith.muli %[[PAIRS]], %c2
+  // GROUPS: scf.for %{{.*}} = %c0{{.*}} to %[[CUT]] step %c2
+  // GROUPS-COUNT-4: tt.load %{{[a-z0-9_]+}} : tensor
+  // GROUPS: scf.yield
+  // GROUPS: scf.for %[[I:.*]] = %[[CUT]] to %[[N]] step
+  // GROUPS: %[[REST:.*]] = arith.subi %[[N]], %[[I]]
+  // GROUPS: %[[IS:.*]] = arith.cmpi ugt, %[[REST]], %c2
+  // GROUPS: %[[MASK:.*]] = tt.splat %[[IS]]
+  // GROUPS-COUNT-2: tt.load %{{[a-z0-9_]+}}, %[[MASK]] : tensor
+  // GROUPS: tt.dot
+  // GROUPS-COUNT-2: ttg.local_store
+  // GROUPS: llopt.rare
+  // GROUPS-NOT: scf.for
+  // GROUPS: tt.return
   tt.func @product(%n: i32, %pa: !p {tt.contiguity = dense<[1, 64]> : tensor<2xi32>, tt.divisibility = dense<16> : tensor<2xi32>}, %pb: !p {tt.contiguity = dense<[1, 64]> : tensor<2xi32>, tt.divisibility = dense<16> : tensor<2xi32>}, %by: i32 {tt.divisibility = 16 : i32}) -> !sum {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

@@ -89,7 +89,7 @@ fn run(module: OperationRef<'_, '_>) -> Result<(), Complaint> {
     let mut ranges = HashMap::new();
     let found: Vec<(Access, Parts)> = accesses
         .into_iter()
-        .filter(|access| carried::only_accessed(access.pointers, None))
+        .filter(|access| carried::only_accessed(access.pointers, carried::Loops::Uses))
         .filter_map(|access| {
             let parts = Parts::of(access.pointers)?;
             let parts = parts.fits(&access, &facts, &mut ranges)?;
@@ -279,7 +279,7 @@ fn is_small(pointer: Value<'_, '_>) -> bool {
 /// to it.
 pub(crate) fn is_taken_apart(pointers: Value<'_, '_>) -> bool {
     Parts::of(pointers).is_some_and(|parts| is_small(parts.base))
-        && carried::only_accessed(pointers, None)
+        && carried::only_accessed(pointers, carried::Loops::Uses)
 }
 
 /// Writes offsets, each next to the computation of its pointer.

@@ -20,6 +20,10 @@
 //! there are fewer iterations than stages, the first loop runs none. So any number of stages costs the code of one
 //! more iteration.
 //!
+//! A loop that is to be unrolled needs a second one anyway, for the iterations that fill no group. Where the first loop runs
+//! whole *groups*, as many as are among its `n - (S - 1)`, and the second one runs all others in all stages, with guards, that
+//! one also does what a loop of the last iterations would.
+//!
 //! # The laws
 //!
 //! Let a value be looked up for an operation with lead `d`.
@@ -40,7 +44,7 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 
-use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk, attr};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
@@ -48,6 +52,7 @@ use super::builder::{Arithmetic, yield_values};
 use super::clone::Mapping;
 use super::induction::{self, Numbers};
 use super::peel;
+use super::unroll::RARE;
 use super::view::{For, If};
 
 /// An operation of the body, and its stage.
@@ -69,6 +74,8 @@ pub enum End {
     /// It guards nothing; a second loop runs the iterations from which something of the first stage would be ahead of the
     /// end, without that.
     Apart,
+    /// It guards nothing, and runs whole groups of so many iterations; a second loop runs all others, guarded.
+    Groups(u32),
 }
 
 /// What a body runs.
@@ -78,6 +85,14 @@ enum Part {
     All { on_time: usize },
     /// Those that are not of the first stage, guarded if they are ahead.
     Rest,
+}
+
+/// The loop behind the one that runs most.
+#[derive(Clone, Copy)]
+struct Second {
+    /// The first loop runs groups of so many iterations.
+    group: u32,
+    part: Part,
 }
 
 /// Why there is no such pipeline: an operation uses a value that does not exist yet.
@@ -277,18 +292,20 @@ impl<'c: 'a, 'a> Ahead<'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Ahead<'c, 'a> {
-    /// The number of the first iteration of a loop from which an operation ahead by `most` is ahead of the end; no number
-    /// where that are all.
+    /// The number of the first iteration of a loop from which an operation ahead by `most` is ahead of the end, or the first of
+    /// its group of so many; no number where that are all.
     fn cut(
         &self,
         arithmetic: &mut Arithmetic<'_, 'c, 'a>,
         of: For<'c, 'a>,
         most: usize,
+        group: u32,
     ) -> Option<Value<'c, 'a>> {
         let (lower, upper, step) = (of.lower(), of.upper(), of.step());
         let r#type = lower.r#type();
         if let Some(numbers) = Numbers::of(of) {
             let first = numbers.count().checked_sub(most as u64)?;
+            let first = first - first % u64::from(group);
             return (first > 0).then(|| arithmetic.constant(r#type, numbers.at(first)));
         }
         let distance = self.distances[most]?;
@@ -303,9 +320,18 @@ impl<'c: 'a, 'a> Ahead<'c, 'a> {
         let before = arithmetic.subtract(numbers, one);
         let steps = arithmetic.divide(before, step);
         let steps = arithmetic.add(steps, one);
+        if group == 1 {
+            let distance = arithmetic.multiply(steps, step);
+            let first = arithmetic.add(lower, distance);
+            return Some(arithmetic.select(is_long, first, lower));
+        }
+        // The distance is a product with the size of a group, from which it is seen that there are only whole ones.
+        let steps = arithmetic.select(is_long, steps, zero);
+        let size = arithmetic.constant(r#type, i64::from(group));
+        let groups = arithmetic.divide(steps, size);
+        let steps = arithmetic.multiply(groups, size);
         let distance = arithmetic.multiply(steps, step);
-        let first = arithmetic.add(lower, distance);
-        Some(arithmetic.select(is_long, first, lower))
+        Some(arithmetic.add(lower, distance))
     }
 }
 
@@ -359,7 +385,17 @@ pub fn pipeline<'c: 'a, 'a>(
     rewriter.set_before(of.operation());
     let mut arithmetic = Arithmetic { rewriter, location };
     let last = is_peeled.then(|| peel::last_number(&mut arithmetic, of));
-    let apart = end == End::Apart;
+    let apart = match end {
+        End::Guarded | End::Peeled => None,
+        End::Apart => Some(Second {
+            group: 1,
+            part: Part::Rest,
+        }),
+        End::Groups(group) => Some(Second {
+            group,
+            part: Part::All { on_time: 0 },
+        }),
+    };
     let mut expansion = Expansion {
         plan,
         slots,
@@ -381,7 +417,7 @@ pub fn pipeline<'c: 'a, 'a>(
                 runs,
                 &types,
                 |rewriter| {
-                    let (made, results) = expansion.expand(rewriter, Some(last), false);
+                    let (made, results) = expansion.expand(rewriter, Some(last), None);
                     new = Some(made);
                     results
                 },
@@ -393,7 +429,7 @@ pub fn pipeline<'c: 'a, 'a>(
             );
             (new.expect("the branch has a block"), branch.results())
         }
-        Some((last, None)) => expansion.expand(rewriter, Some(last), false),
+        Some((last, None)) => expansion.expand(rewriter, Some(last), None),
         None => expansion.expand(rewriter, None, apart),
     };
     for (result, value) in used.into_iter().zip(results) {
@@ -424,7 +460,7 @@ where
         &mut self,
         rewriter: &mut Rewriter<'c, 'a>,
         last: Option<Value<'c, 'a>>,
-        apart: bool,
+        apart: Option<Second>,
     ) -> (For<'c, 'a>, Vec<Value<'c, 'a>>) {
         let of = self.plan.of;
         let location = of.operation().loc();
@@ -433,13 +469,12 @@ where
         let initial = self.prologue(rewriter, &ahead, last.is_some());
         let attributes = of.operation().attrs();
         let most = self.plan.stages - 1;
-        let cut = apart
-            .then(|| {
-                let mut arithmetic = Arithmetic { rewriter, location };
-                ahead.cut(&mut arithmetic, of, most)
-            })
-            .flatten();
-        let upper = cut.or(last).unwrap_or(of.upper());
+        let cut = apart.and_then(|second| {
+            let mut arithmetic = Arithmetic { rewriter, location };
+            let cut = ahead.cut(&mut arithmetic, of, most, second.group)?;
+            Some((cut, second.part))
+        });
+        let upper = cut.map(|(cut, _)| cut).or(last).unwrap_or(of.upper());
         let bounds = [of.lower(), upper, of.step()];
         let new = For::build(rewriter, location, bounds, &initial, &attributes);
         rewriter.set_to_end(new.body());
@@ -458,16 +493,24 @@ where
             .filter(|(_, result)| result.has_uses())
             .map(|(argument, _)| argument)
             .collect();
-        if let Some(cut) = cut {
-            let slots = self.slots_of_rest(&used);
+        if let Some((cut, part)) = cut {
+            let slots = match part {
+                Part::All { .. } => slots,
+                Part::Rest => self.slots_of_rest(&used),
+            };
             let initial: Vec<Value> = slots
                 .iter()
                 .map(|&(value, lead)| results[self.slot(value, lead)])
                 .collect();
             let bounds = [cut, of.upper(), of.step()];
             let rest = For::build(rewriter, location, bounds, &initial, &attributes);
+            if matches!(part, Part::All { .. }) {
+                // It is the same loop, but for masks, and runs less than a group and what is ahead.
+                let operation = rest.operation();
+                operation.set_discardable_attr(RARE, attr::unit(operation.ctx()));
+            }
             rewriter.set_to_end(rest.body());
-            self.body(rewriter, &ahead, rest, &slots, Part::Rest);
+            self.body(rewriter, &ahead, rest, &slots, part);
             rewriter.set_after(rest.operation());
             let results = rest.results();
             let result = |argument| {

@@ -256,7 +256,9 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             ));
         };
         let held = !depth.outstanding && self.holds(depth.stages, facts, plans);
-        let end = last_iterations::end(of, &self.loads, self.warps, plans);
+        let unrolled = if depth.outstanding { HALVES } else { 1 };
+        let (loads, stages) = (&self.loads, depth.stages);
+        let end = last_iterations::end(of, loads, stages, unrolled, self.warps, plans);
         let design = Design {
             end,
             held,
@@ -281,7 +283,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             feeders: design.feeders.len() as u32,
             held,
             running: design.running.len() as u32,
-            unrolled: if depth.outstanding { HALVES } else { 1 },
+            unrolled,
             ..Pipelined::of(scheduled, wanted)
         };
         let of_context = of.operation().ctx();

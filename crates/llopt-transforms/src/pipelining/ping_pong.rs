@@ -67,7 +67,7 @@ use super::warps::shared_bytes;
 use super::{ring, warps_of};
 use crate::allocation::plans_of;
 use crate::loops::builder::{Arithmetic, IN_CONTEXT};
-use crate::loops::unroll::FACTOR;
+use crate::loops::unroll::{FACTOR, RARE};
 use crate::loops::view::For;
 use crate::products::is_product;
 use crate::request::Request;
@@ -152,8 +152,11 @@ pub fn take_turns(
     each.collect()
 }
 
-/// Whether a loop multiplies, and stores to shared memory what it loads.
+/// Whether a loop multiplies, and stores to shared memory what it loads, in more than a few last iterations.
 fn is_pipelined(of: For<'_, '_>) -> bool {
+    if of.operation().discardable_attr(RARE).is_some() {
+        return false;
+    }
     let operations = of.operations();
     let is_store = |operation: &OperationRef<'_, '_>| LocalStoreOp::of(*operation).is_some();
     operations.iter().any(|operation| is_product(*operation))

@@ -571,19 +571,44 @@ fn stages<'c: 'a, 'a>(of: For<'c, 'a>, random: &mut Random, count: usize) -> Vec
 
 #[test]
 fn iterations_overlap() {
-    for (count, end) in (1..5).flat_map(|count| [(count, End::Guarded), (count, End::Peeled)]) {
+    let ends = [End::Guarded, End::Peeled, End::Apart];
+    for (count, end) in (1..5).flat_map(|count| ends.map(|end| (count, end))) {
         let random = std::cell::RefCell::new(Random(count as u64));
         check(PROGRAMS / 2, |rewriter, of| {
-            let mut random = random.borrow_mut();
-            for _ in 0..8 {
-                let order = stages(of, &mut random, count);
-                if pipeline::pipeline(rewriter, of, &order, count, end, mask).is_ok() {
-                    return 1;
-                }
-            }
-            0
+            let pipelined = overlapping(rewriter, of, &mut random.borrow_mut(), count, end);
+            usize::from(pipelined.is_some())
         });
     }
+}
+
+#[test]
+fn iterations_overlap_in_groups_that_are_unrolled() {
+    for (count, group) in (1..5).flat_map(|count| [(count, 2), (count, 3), (count, 4)]) {
+        let random = std::cell::RefCell::new(Random(count as u64));
+        check(PROGRAMS / 2, |rewriter, of| {
+            let end = End::Groups(group);
+            let pipelined = overlapping(rewriter, of, &mut random.borrow_mut(), count, end);
+            let Some(new) = pipelined else {
+                return 0;
+            };
+            unroll::unroll(rewriter, new, group);
+            1
+        });
+    }
+}
+
+/// Pipelines a loop by random stages, if some that are tried are possible.
+fn overlapping<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    random: &mut Random,
+    count: usize,
+    end: End,
+) -> Option<For<'c, 'a>> {
+    (0..8).find_map(|_| {
+        let order = stages(of, random, count);
+        pipeline::pipeline(rewriter, of, &order, count, end, mask).ok()
+    })
 }
 
 #[test]
@@ -595,12 +620,11 @@ fn the_last_numbers_of_a_type_overlap_too() {
         (5, 5, 2_147_483_647),
         (-2_147_483_648, 1_073_741_824, 1_073_741_824),
     ] {
-        for (bounds, end) in [
-            ("constants", End::Guarded),
-            ("values", End::Guarded),
-            ("constants", End::Peeled),
-            ("values", End::Peeled),
-        ] {
+        let ends = [End::Guarded, End::Peeled, End::Apart, End::Groups(2)];
+        for (bounds, end) in ends
+            .into_iter()
+            .flat_map(|end| [("constants", end), ("values", end)])
+        {
             let head = match bounds {
                 "constants" => format!(
                     "%l = arith.constant {lower} : i32\n%u = arith.constant {upper} : i32\n%s = arith.constant {step} : i32\n"

@@ -10,7 +10,7 @@ use llopt::{
 /// Rows, columns, and elements along k of an iteration.
 const EXTENT: usize = 64;
 /// The most iterations.
-const MOST: usize = 5;
+const MOST: usize = 6;
 
 /// A loop of products of tiles, the first factor at a pointer that moves, the second masked.
 fn kernel() -> Source {

@@ -14,7 +14,7 @@
 //!
 //! Offsets are added modulo 2^32. So they may stand for another address than the pointers did, but never for an
 //! address that is accessed, since each of those is within 2^31 bytes of the argument. A pointer that has uses other
-//! than accesses stays a pointer.
+//! than accesses stays a pointer, and so does one with which another loop goes on that uses it otherwise.
 
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::tt;
@@ -66,10 +66,7 @@ impl<'c: 'a, 'a> Stepped<'c, 'a> {
             steps.push(add);
             value = add.ptr();
         }
-        let end = of.terminator();
-        let is_accessed =
-            only_accessed(argument, Some(end)) && only_accessed(of.results()[index], None);
-        is_accessed.then_some(Self {
+        only_accessed(argument, Loops::Followed).then_some(Self {
             index,
             initial,
             parts,
@@ -78,30 +75,67 @@ impl<'c: 'a, 'a> Stepped<'c, 'a> {
     }
 }
 
-/// Whether the only uses of pointers, and of those computed from them, are accesses and the next iteration.
-pub(super) fn only_accessed<'c: 'a, 'a>(
-    pointers: Value<'c, 'a>,
-    end: Option<OperationRef<'c, 'a>>,
-) -> bool {
+/// What a loop that takes pointers is to the question of what becomes of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loops {
+    /// A use like any other.
+    Uses,
+    /// It carries them on, and what it carries is followed.
+    Followed,
+}
+
+/// Whether the only uses of pointers, and of those computed from them, are accesses.
+pub(super) fn only_accessed<'c: 'a, 'a>(pointers: Value<'c, 'a>, loops: Loops) -> bool {
     let mut queue = vec![pointers];
     let mut seen = vec![key(pointers)];
     while let Some(value) = queue.pop() {
         for user in value.users() {
-            if end == Some(user) || Access::of(user).is_some_and(|access| access.pointers == value)
-            {
+            if Access::of(user).is_some_and(|access| access.pointers == value) {
                 continue;
             }
-            let next = tt::AddPtrOp::of(user).is_some() || moved(user).is_some();
-            let Some(result) = user.result_value(0).filter(|_| next) else {
+            let results = match loops {
+                Loops::Followed => carried_on(value, user),
+                Loops::Uses => None,
+            };
+            let is_computed = tt::AddPtrOp::of(user).is_some() || moved(user).is_some();
+            let results = results.or_else(|| {
+                let result = user.result_value(0).filter(|_| is_computed)?;
+                Some(vec![result])
+            });
+            let Some(results) = results else {
                 return false;
             };
-            if !seen.contains(&key(result)) {
-                seen.push(key(result));
-                queue.push(result);
+            for result in results {
+                if !seen.contains(&key(result)) {
+                    seen.push(key(result));
+                    queue.push(result);
+                }
             }
         }
     }
     true
+}
+
+/// What a value is as a loop carries it and at the end of the loop, if an operation is a loop that begins with it, or ends an
+/// iteration with it.
+fn carried_on<'c: 'a, 'a>(
+    value: Value<'c, 'a>,
+    user: OperationRef<'c, 'a>,
+) -> Option<Vec<Value<'c, 'a>>> {
+    let (of, next) = match For::of(user) {
+        Some(of) => (of, of.initial()),
+        None => {
+            let of = user.parent_op().and_then(For::of)?;
+            (of.terminator() == user).then(|| (of, of.yielded()))?
+        }
+    };
+    let own = of.carried().into_iter().zip(of.results());
+    let taken = next.into_iter().zip(own).filter(|(next, _)| *next == value);
+    Some(
+        taken
+            .flat_map(|(_, (carried, result))| [carried, result])
+            .collect(),
+    )
 }
 
 /// Rewrites a loop.
