@@ -81,7 +81,6 @@ const fn nvidia(
     compute_capability: u32,
     ptx: &'static str,
     shared_memory_limit: u32,
-    resident_threads: u32,
 ) -> Architecture {
     Architecture {
         name,
@@ -93,7 +92,7 @@ const fn nvidia(
         llvm_features: ptx,
         warp_size: 32,
         shared_memory_limit,
-        resident_threads,
+        resident_threads: 2048,
     }
 }
 
@@ -131,18 +130,19 @@ pub const ARCHITECTURES: &[Architecture] = &[
         70,
         "+ptx86",
         96 * KIB,
-        2048,
     ),
-    nvidia(
-        "cuda:75",
-        "sm_75",
-        "sm_75",
-        Family::Turing,
-        75,
-        "+ptx86",
-        64 * KIB,
-        1024,
-    ),
+    Architecture {
+        resident_threads: 1024,
+        ..nvidia(
+            "cuda:75",
+            "sm_75",
+            "sm_75",
+            Family::Turing,
+            75,
+            "+ptx86",
+            64 * KIB,
+        )
+    },
     nvidia(
         "cuda:80",
         "sm_80",
@@ -151,28 +151,31 @@ pub const ARCHITECTURES: &[Architecture] = &[
         80,
         "+ptx86",
         163 * KIB,
-        2048,
     ),
-    nvidia(
-        "cuda:86",
-        "sm_86",
-        "sm_86",
-        Family::Ampere,
-        86,
-        "+ptx86",
-        99 * KIB,
-        1536,
-    ),
-    nvidia(
-        "cuda:89",
-        "sm_89",
-        "sm_89",
-        Family::Ada,
-        89,
-        "+ptx86",
-        99 * KIB,
-        1536,
-    ),
+    Architecture {
+        resident_threads: 1536,
+        ..nvidia(
+            "cuda:86",
+            "sm_86",
+            "sm_86",
+            Family::Ampere,
+            86,
+            "+ptx86",
+            99 * KIB,
+        )
+    },
+    Architecture {
+        resident_threads: 1536,
+        ..nvidia(
+            "cuda:89",
+            "sm_89",
+            "sm_89",
+            Family::Ada,
+            89,
+            "+ptx86",
+            99 * KIB,
+        )
+    },
     nvidia(
         "cuda:90",
         "sm_90",
@@ -181,7 +184,6 @@ pub const ARCHITECTURES: &[Architecture] = &[
         90,
         "+ptx86",
         227 * KIB,
-        2048,
     ),
     nvidia(
         "cuda:100",
@@ -191,18 +193,19 @@ pub const ARCHITECTURES: &[Architecture] = &[
         100,
         "+ptx86",
         227 * KIB,
-        2048,
     ),
-    nvidia(
-        "cuda:120",
-        "sm_120",
-        "sm_120a",
-        Family::BlackwellWorkstation,
-        120,
-        "+ptx87",
-        99 * KIB,
-        1536,
-    ),
+    Architecture {
+        resident_threads: 1536,
+        ..nvidia(
+            "cuda:120",
+            "sm_120",
+            "sm_120a",
+            Family::BlackwellWorkstation,
+            120,
+            "+ptx87",
+            99 * KIB,
+        )
+    },
     amd("hip:gfx90a", "gfx90a", Family::Cdna2, "", 64, 64 * KIB),
     amd("hip:gfx942", "gfx942", Family::Cdna3, "", 64, 64 * KIB),
     amd("hip:gfx950", "gfx950", Family::Cdna4, "", 64, 160 * KIB),

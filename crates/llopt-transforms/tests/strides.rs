@@ -3,7 +3,7 @@
 //!
 //! Ensures: along a dimension with a known distance all neighbours are that far apart, whatever the arguments are.
 
-use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, Walk};
+use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_transforms::axis::AxisAnalysis;
 use llopt_transforms::axis::strides::LinearValues;
 use melior::Context;

@@ -28,13 +28,13 @@ use llopt_plan::plans::Plans;
 use melior::ir::OperationRef;
 
 use super::exposed_latency::Iteration;
-use super::live_registers::{across, words};
+use super::live_registers::{BESIDE, across, words};
 use super::loads;
 use super::slice::Slice;
 use super::stores::stored_to;
 use super::streamed_registers::loaded;
 use super::streams::{self, FEWEST};
-use super::{candidate, graph, indirect};
+use super::{graph, indirect};
 use crate::layouts::times;
 use crate::loops::needs::ancestor;
 use crate::loops::view::For;
@@ -125,7 +125,7 @@ fn pays<'c: 'a, 'a>(
 ) -> bool {
     let target = plans.target();
     let threads = warps * target.warp_size();
-    let registers = held(of, plans) + candidate::REGISTERS_BESIDE;
+    let registers = held(of, plans) + BESIDE;
     let more = registers + loaded(ahead, plans);
     if more > target.plain_registers_of_each(threads) {
         return false;

@@ -13,6 +13,7 @@ use super::account::{LoopAccount, Pipelined, place};
 use super::design::Design;
 use super::exposed_latency::Iteration;
 use super::graph::Scheduled;
+use super::live_registers::BESIDE;
 use super::loads::{self, Load};
 use super::rewrite::rewrite;
 use super::running::{Running, running};
@@ -28,9 +29,6 @@ use crate::loops::view::For;
 
 /// Registers of a thread for addresses that accesses share, and counters.
 const ADDRESSES: u32 = 40;
-/// Registers of a thread in addition to the carried values.
-pub(super) const REGISTERS_BESIDE: u32 = 64;
-
 /// The sets of registers that loads of successive iterations bring data to, where they are outstanding at the same time.
 const HALVES: u32 = 2;
 
@@ -178,7 +176,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             .chain(results)
             .map(|value| loads::registers(value, &self.loads, plans))
             .sum();
-        live + REGISTERS_BESIDE
+        live + BESIDE
     }
 
     /// Whether what is loaded to registers is held there for an iteration of so many stages: if a thread has registers for
