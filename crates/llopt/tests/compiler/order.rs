@@ -50,7 +50,7 @@ fn loops_through_rings_are_ordered_by_their_waits_and_barriers() {
         ("hip:gfx950", 3),
         ("hip:gfx1200", 2),
     ] {
-        let kernel = split_k::kernel(RESTS[0].1);
+        let kernel = split_k::aligned_kernel(RESTS[0].1);
         let unmissed = unmissed(target, &kernel, &options(target, stages));
         assert!(are_barriers(&unmissed), "{target}: {unmissed:?}");
     }

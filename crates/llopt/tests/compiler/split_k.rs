@@ -51,9 +51,18 @@ pub const RESTS: [(&str, &str); 4] = [
 /// A loop from `%lower` to `%upper` in steps of two, with the left operand at a pointer that moves and the right one at
 /// an offset that follows from the iteration; the sum begins with ones.
 pub fn kernel(rest: &str) -> Source {
+    kernel_of(rest, "")
+}
+
+/// The same with factors that are loaded in wide accesses.
+pub fn aligned_kernel(rest: &str) -> Source {
+    kernel_of(rest, " {tt.divisibility = 16 : i32}")
+}
+
+fn kernel_of(rest: &str, factors: &str) -> Source {
     let text = format!(
         "module {{
-         tt.func public @kernel(%a: !tt.ptr<f16>, %b: !tt.ptr<f16>, %c: !tt.ptr<f32>, %lower: i32, %upper: i32) {{
+         tt.func public @kernel(%a: !tt.ptr<f16>{factors}, %b: !tt.ptr<f16>{factors}, %c: !tt.ptr<f32>, %lower: i32, %upper: i32) {{
          %step = arith.constant 2 : i32
          %least = arith.constant -1 : i32
          %promise = arith.cmpi sgt, %lower, %least : i32
