@@ -91,7 +91,7 @@ struct Outlines {
 }
 
 /// What is known of the price of a conversion that brings a tensor as a whole.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct KnownPrice {
     /// What no conversion between these ends is below, in parts or not; infinite where nobody has asked.
     pub(super) least: f32,
@@ -237,15 +237,9 @@ impl Costs {
         }
     }
 
-    /// The cost of converting a tensor by the cheapest plan, for a reader that takes it in parts
+    /// The cost of moving a tensor from one layout to another by the cheapest plan, for a reader that takes it in parts
     /// ([`SwizzleRequest::parts`]); infinite if there is no plan.
-    pub(super) fn conversion(
-        &self,
-        catalog: &Catalog,
-        [from, to]: [MapId; 2],
-        bits: u32,
-        parts: u32,
-    ) -> f32 {
+    fn conversion(&self, catalog: &Catalog, [from, to]: [MapId; 2], bits: u32, parts: u32) -> f32 {
         if from == to {
             return 0.0;
         }
@@ -295,19 +289,27 @@ impl Costs {
         cost
     }
 
-    /// What a conversion of conditions takes in addition to `moved`, the cost of moving them as bytes: each element is
-    /// taken out of a word and compared.
-    pub(super) fn unpacking(
+    /// The cost of converting a tensor: of moving its elements ([`Costs::conversion`]) and, if they are conditions, of
+    /// unpacking them.
+    pub(super) fn converting(
         &self,
         catalog: &Catalog,
-        moved: f32,
+        maps: [MapId; 2],
         tensor: Option<RankedTensor<'_>>,
-        to: MapId,
+        parts: u32,
     ) -> f32 {
+        let bits = tensor.map_or(32, element_bits);
+        let moved = self.conversion(catalog, maps, bits, parts);
         if moved == 0.0 || !tensor.is_some_and(is_condition) {
-            return 0.0;
+            return moved;
         }
-        TAKEN_OUT * self.of_instruction() * registers(&catalog.linear(to)) as f32
+        moved + self.unpacking(&catalog.linear(maps[1]))
+    }
+
+    /// What a conversion of conditions to a layout takes in addition to moving them as bytes: each element is taken out of a
+    /// word and compared.
+    pub(super) fn unpacking(&self, to: &LinearLayout) -> f32 {
+        TAKEN_OUT * self.of_instruction() * registers(to) as f32
     }
 
     /// The layout as an end of conversions ([`Costs::least`]).
@@ -322,12 +324,12 @@ impl Costs {
         })
     }
 
-    /// What is known of [`Costs::conversion`] from one end to each of others, where there is one. Most edges of a program ask
-    /// for the same few pairs.
+    /// What is known of [`Costs::converting`] from one end to each of others, where there is one, given what unpacking takes
+    /// there. Most edges of a program ask for the same few pairs.
     pub(super) fn known(
         &self,
         from: OutlineId,
-        to: &[Option<OutlineId>],
+        to: &[Option<(OutlineId, f32)>],
         mut each: impl FnMut(usize, KnownPrice),
     ) {
         let Outlines {
@@ -336,7 +338,7 @@ impl Costs {
         let OutlineId(from) = from;
         let (source, row) = (&outlines[from as usize], row(prices, from, outlines.len()));
         for (position, to) in to.iter().enumerate() {
-            let Some(OutlineId(to)) = to else {
+            let Some((OutlineId(to), unpacking)) = to else {
                 continue;
             };
             let known = &mut row[*to as usize];
@@ -347,7 +349,12 @@ impl Costs {
                     least => least + self.of_each_conversion(),
                 };
             }
-            each(position, *known);
+            let with_unpacking = |moved: f32| if moved == 0.0 { 0.0 } else { moved + unpacking };
+            let known = KnownPrice {
+                least: with_unpacking(known.least),
+                price: known.price.map(with_unpacking),
+            };
+            each(position, known);
         }
     }
 
@@ -571,4 +578,76 @@ fn unlike<'c: 'a, 'a>(
 pub(super) fn registers(layout: &LinearLayout) -> u64 {
     let repeated = layout.free_variable_mask(Dim::REGISTER);
     layout.in_dim_size(Dim::REGISTER) >> repeated.count_ones()
+}
+
+#[cfg(test)]
+mod tests {
+    use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
+    use melior::Context;
+    use melior::ir::Type;
+
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_conversion_of_conditions_contains_their_unpacking() {
+        let context = Context::new();
+        for (target, lanes) in [("cuda:90", 32), ("hip:gfx942", 64)] {
+            let grid = Grid {
+                num_warps: 4,
+                threads_per_warp: lanes,
+                num_ctas: 1,
+            };
+            let target = Target::parse(target).unwrap();
+            let costs = Costs::new(target, &[], grid, Multiplied::Nowhere);
+            let catalog = Catalog::default();
+            let shape = catalog.shape(&[64, 64]);
+            // Rows or columns in threads, warps along either dimension: conversions stay in threads, in warps, or in the block.
+            let mut maps = Vec::new();
+            for size in [[1, 1], [1, 4], [4, 1]] {
+                for order in [[0, 1], [1, 0]] {
+                    for warps in [[4, 1], [1, 4]] {
+                        let blocked = Blocked {
+                            size_per_thread: size.to_vec(),
+                            threads_per_warp: vec![8, lanes / 8],
+                            warps_per_cta: warps.to_vec(),
+                            order: order.to_vec(),
+                            cga_layout: CgaLayout::single(2),
+                        };
+                        let layout = catalog.layout(Encoding::Blocked(blocked), shape);
+                        maps.push(catalog.map(layout).unwrap());
+                    }
+                }
+            }
+            for (element, is_unpacked) in [("i1", true), ("i8", false)] {
+                let text = format!("tensor<64x64x{element}>");
+                let tensor = RankedTensor::of(Type::parse(&context, &text).unwrap());
+                let bits = tensor.map_or(32, element_bits);
+                let ends = maps.iter().map(|&map| {
+                    let unpacking = match is_unpacked {
+                        true => costs.unpacking(&catalog.linear(map)),
+                        false => 0.0,
+                    };
+                    Some((costs.outline(&catalog, map, bits)?, unpacking))
+                });
+                let ends: Vec<_> = ends.collect();
+                for (&from, end) in maps.iter().zip(&ends) {
+                    let (source, _) = end.unwrap();
+                    let known = |to: usize| {
+                        let mut found = KnownPrice::NOTHING;
+                        costs.known(source, &ends[to..=to], |_, price| found = price);
+                        found
+                    };
+                    for (to, &map) in maps.iter().enumerate().filter(|&(_, map)| *map != from) {
+                        let before = known(to);
+                        let price = costs.converting(&catalog, [from, map], tensor, 0);
+                        assert!(before.least <= price, "{before:?} {price}");
+                        // Where elements cross threads, the bound contains what follows from the ends alone.
+                        let (_, unpacking) = ends[to].unwrap();
+                        assert!(before.least == 0.0 || before.least > unpacking);
+                        assert_eq!(known(to).price, Some(price));
+                    }
+                }
+            }
+        }
+    }
 }

@@ -56,8 +56,8 @@ struct Bringing {
     frequency: u64,
     /// Whether prices of conversions apply.
     has_prices: bool,
-    /// Whether what is known of outlines is the whole price.
-    has_outlines: bool,
+    /// Whether the elements are conditions, which are moved as bytes and then compared.
+    of_conditions: bool,
     /// Whether the tensor is taken as a whole.
     is_whole: bool,
 }
@@ -67,6 +67,8 @@ struct End {
     layout: LayoutId,
     map: Option<MapId>,
     outline: Option<OutlineId>,
+    /// What elements that were moved to the layout take in addition.
+    unpacking: f32,
 }
 
 impl End {
@@ -225,8 +227,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 frequency: used.frequency.to_bits(),
                 // A ring has prices of its own.
                 has_prices: !is_ahead,
-                // What is known of prices does not include what conditions take in addition.
-                has_outlines: !tensor.is_some_and(is_condition),
+                of_conditions: tensor.is_some_and(is_condition),
                 is_whole: self.parts(consumer) == 0,
             };
             let table = match tables.get(&bringing) {
@@ -286,20 +287,26 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 let layout = layout?;
                 let map = self.catalog.map(layout);
                 let in_memory = self.catalog.is_in_memory(layout);
-                let held = map.filter(|_| !in_memory && bringing.has_outlines);
+                let held = map.filter(|_| !in_memory);
                 let outline = |map| self.costs.outline(self.catalog, map, bringing.bits);
+                let compared = held.filter(|_| bringing.of_conditions);
+                let unpacking = |map| self.costs.unpacking(&self.catalog.linear(map));
                 Some(End {
                     layout,
                     map,
                     outline: held.and_then(outline),
+                    unpacking: compared.map_or(0.0, unpacking),
                 })
             };
             layouts.iter().map(end).collect()
         };
         let frequency = f64::from_bits(bringing.frequency);
         let (given, wanted) = (ends(&bringing.given), ends(&bringing.wanted));
-        let outlines = wanted.iter().map(|end| end.as_ref()?.outline);
-        let outlines: Vec<Option<OutlineId>> = outlines.collect();
+        let targets = wanted.iter().map(|end| {
+            let end = end.as_ref()?;
+            Some((end.outline?, end.unpacking))
+        });
+        let targets: Vec<Option<(OutlineId, f32)>> = targets.collect();
         let mut known = Vec::with_capacity(given.len() * wanted.len());
         for source in &given {
             let begin = known.len();
@@ -317,7 +324,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 continue;
             };
             let row = &mut known[begin..];
-            self.costs.known(outline, &outlines, |position, moved| {
+            self.costs.known(outline, &targets, |position, moved| {
                 if row[position] != Known::Exactly(0) {
                     row[position] = match moved.price.filter(|_| bringing.is_whole) {
                         Some(price) => Known::Exactly(times(price, frequency)),
@@ -379,12 +386,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         };
         match (catalog.is_in_memory(from), catalog.is_in_memory(to)) {
             (false, false) => {
-                let bits = tensor.map_or(32, element_bits);
                 let parts = self.parts(used.consumer);
-                let moved = self
-                    .costs
-                    .conversion(catalog, [source, target], bits, parts);
-                moved + self.costs.unpacking(catalog, moved, tensor, target)
+                self.costs
+                    .converting(catalog, [source, target], tensor, parts)
             }
             // Buffers are not copied.
             (true, true) if source == target => 0.0,

@@ -104,11 +104,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             (Some(source), Some(target))
                 if !catalog.is_in_memory(from) && !catalog.is_in_memory(to) =>
             {
-                let maps = [source, target];
-                let moved = self
-                    .costs
-                    .conversion(catalog, maps, element_bits(tensor), 0);
-                moved + self.costs.unpacking(catalog, moved, Some(tensor), target)
+                self.costs
+                    .converting(catalog, [source, target], Some(tensor), 0)
             }
             _ => f32::INFINITY,
         }

@@ -113,10 +113,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                         self.costs.store(self.catalog, [map, wanted], tensor)
                     }
                     false => {
-                        let bits = element_bits(node.tensor);
-                        let parts = self.parts(factor.node);
+                        let (tensor, parts) = (Some(node.tensor), self.parts(factor.node));
                         self.costs
-                            .conversion(self.catalog, [map, wanted], bits, parts)
+                            .converting(self.catalog, [map, wanted], tensor, parts)
                     }
                 };
                 let cost = load + onwards;

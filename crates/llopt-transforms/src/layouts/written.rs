@@ -28,7 +28,7 @@ use super::graph::{Graph, Unrelated, dead};
 use super::grid::Grid;
 use super::pins::Pins;
 use super::products::multiplied_by;
-use super::relation::{Relation, element_bits};
+use super::relation::Relation;
 use super::skipped;
 use crate::flow::Symbols;
 use crate::program::Program;
@@ -221,13 +221,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The cost of converting a tensor from the layout that it has.
     fn converted(&self, value: Value<'c, 'a>, to: Option<LayoutId>) -> f32 {
         let tensor = RankedTensor::of(value.r#type());
-        let bits = tensor.map_or(32, element_bits);
         let maps = [self.layout_of(value), to].map(|layout| self.catalog.map(layout?));
         match maps {
-            [Some(from), Some(to)] => {
-                let moved = self.costs.conversion(self.catalog, [from, to], bits, 0);
-                moved + self.costs.unpacking(self.catalog, moved, tensor, to)
-            }
+            [Some(from), Some(to)] => self.costs.converting(self.catalog, [from, to], tensor, 0),
             _ => 0.0,
         }
     }
