@@ -4,7 +4,7 @@ use llopt_dialects::tt;
 use llopt_plan::element::Element;
 use llopt_plan::reduction::ReductionPlan;
 use llopt_plan::reduction::combination::Combination;
-use llopt_plan::reduction::memory::Work;
+use llopt_plan::reduction::memory::{Combining, Work};
 use llopt_plan::tensor::ValueType;
 use melior::ir::{OperationRef, RegionRef};
 
@@ -12,6 +12,7 @@ use crate::llvm::emitter::{Emitter, V};
 use crate::ops::memory::cluster::{self, Announced};
 use crate::ops::memory::scratch;
 use crate::ops::reduction::combination::{self, Tuple};
+use crate::ops::reduction::warp;
 use crate::values::storage;
 use crate::walk::function::{FunctionLowering, Lowered};
 
@@ -41,6 +42,21 @@ pub(crate) fn reduce_in_memory<'ctx>(
         }
     });
 
+    // The elements of the result that the thread needs, and what each bit of its number changes of them.
+    let (needed, changes): (Vec<u32>, Vec<u32>) = match shape {
+        ValueType::Scalar(_) => (vec![0], Vec::new()),
+        ValueType::Tensor(to) => (
+            shape
+                .distinct_registers()
+                .map(|register| to.element_in(register))
+                .collect(),
+            to.thread_bases(),
+        ),
+    };
+    let changes: Vec<u32> = changes
+        .into_iter()
+        .map(|element| plan.first_place(element))
+        .collect();
     let places: Vec<V<'ctx>> = match shape {
         ValueType::Scalar(_) => vec![e.i32(0)],
         ValueType::Tensor(to) => {
@@ -55,40 +71,56 @@ pub(crate) fn reduce_in_memory<'ctx>(
         }
     };
     let lane_bits = lowering.program.threads_per_warp.trailing_zeros();
+    let is_alike = |bit: &u32| changes.get(*bit as usize).is_none_or(|place| *place == 0);
     let work = Work {
         partial_bits: plan.partial_bits,
         rest_bits: plan.rest_bits,
         thread_bits: lane_bits + lowering.context.warps.trailing_zeros(),
         lane_bits,
-        needed: places.len() as u32,
-        words: elements
-            .iter()
-            .map(|element| element.memory_bits().div_ceil(32))
-            .sum(),
-        combination: combination.instructions,
+        alike: (0..lane_bits)
+            .filter(is_alike)
+            .fold(0, |all, bit| all | 1 << bit),
+        needed: &needed,
+        elements,
+        combination: &combination,
     };
-    if work.is_better_spread(lowering.hooks().target()) {
-        combine_spread(lowering, op, region, work, elements, &bases)?;
-        lowering.barrier();
-        return Ok(places
-            .into_iter()
-            .map(|place| load_tuple(e, elements, &bases, place))
-            .collect());
+    match work.cheapest(lowering.hooks().target()) {
+        Combining::Spread => {
+            combine_spread(lowering, op, region, &work, &bases)?;
+            lowering.barrier();
+            Ok(places
+                .into_iter()
+                .map(|place| load_tuple(e, elements, &bases, place))
+                .collect())
+        }
+        Combining::Warps(warps) => {
+            let lane = lowering.linear(&warps.lane_places(lane_bits), &[]);
+            let own = 1usize << warps.own_bits;
+            let mut values = Vec::with_capacity(places.len());
+            for place in places {
+                let place = e.xor(place, lane);
+                let columns: Vec<Vec<V<'ctx>>> = bases
+                    .iter()
+                    .zip(elements)
+                    .map(|(base, element)| {
+                        storage::load_consecutive(e, *element, *base, place, own)
+                    })
+                    .collect();
+                let mut level: Vec<Tuple<'ctx>> = (0..own)
+                    .map(|i| columns.iter().map(|column| column[i]).collect())
+                    .collect();
+                values.push(combination::combine_all(lowering, op, region, &mut level)?);
+            }
+            let mut results = Vec::with_capacity(values.len());
+            for values in values.chunks(warps.keys.len()) {
+                let (steps, keys) = (&warps.steps, &warps.keys);
+                let values = values.to_vec();
+                let combined = warp::reduce(lowering, op, region, steps, keys, values, elements)?;
+                results.extend(combined);
+            }
+            Ok(results)
+        }
     }
-    let partials = 1usize << plan.partial_bits;
-    let mut distinct = Vec::with_capacity(places.len());
-    for place in places {
-        let columns: Vec<Vec<V<'ctx>>> = bases
-            .iter()
-            .zip(elements)
-            .map(|(base, element)| storage::load_consecutive(e, *element, *base, place, partials))
-            .collect();
-        let mut level: Vec<Tuple<'ctx>> = (0..partials)
-            .map(|i| columns.iter().map(|column| column[i]).collect())
-            .collect();
-        distinct.push(combination::combine_all(lowering, op, region, &mut level)?);
-    }
-    Ok(distinct)
 }
 
 /// Combines the partial results of each element in neighbouring lanes, and writes the result to the position of each
@@ -97,8 +129,7 @@ fn combine_spread<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
     region: RegionRef<'_, '_>,
-    work: Work,
-    elements: &[Element],
+    work: &Work<'_>,
     bases: &[V<'ctx>],
 ) -> Lowered {
     let e = lowering.e;
@@ -108,7 +139,7 @@ fn combine_spread<'ctx>(
     let acts = lowering.threads.acts_under(e, lowering.hooks(), idle);
     let thread = lowering.threads.thread(e, lowering.hooks());
     let rounds = work.rounds();
-    let elements = elements.to_vec();
+    let elements = work.elements;
     let after = acts.map(|acts| {
         let function = e.function();
         let (then, after) = (e.new_block(function), e.new_block(function));
@@ -118,18 +149,18 @@ fn combine_spread<'ctx>(
     });
     for round in 0..rounds {
         let index = e.add(thread, e.i32(i64::from(round) << work.thread_bits));
-        let mut tuple = load_tuple(e, &elements, bases, index);
+        let mut tuple = load_tuple(e, elements, bases, index);
         for step in 0..work.partial_bits {
             let received: Tuple<'ctx> = tuple
                 .iter()
-                .zip(&elements)
+                .zip(elements)
                 .map(|(value, element)| {
                     combination::shuffle_value(e, lowering.hooks(), *element, *value, 1 << step)
                 })
                 .collect();
             tuple = combination::combine(lowering, op, region, &tuple, &received)?;
         }
-        store_tuple(e, &elements, bases, index, &tuple);
+        store_tuple(e, elements, bases, index, &tuple);
     }
     if let Some(after) = after {
         e.branch(after);

@@ -343,6 +343,12 @@ impl ReductionPlan {
         reordered(together(rest, self.told_by), &self.order) << self.partial_bits
     }
 
+    /// The bits of a lane's number that do not change which elements of the result it holds.
+    pub fn alike_lanes(&self, lane_bits: u32) -> u32 {
+        let rest = |bit: u32| self.thread_places[bit as usize] >> self.partial_bits;
+        (0..lane_bits).fold(0, |all, bit| all | u32::from(rest(bit) == 0) << bit)
+    }
+
     /// Whether results go through shared memory: partial results do, and results whose copies would differ otherwise.
     pub fn goes_through_memory(&self, combination: &Combination) -> bool {
         self.partial_bits > 0 || !combination.is_commutative && self.repeats.is_far
@@ -407,6 +413,7 @@ pub fn operand_bytes(elements: u32, element: Element) -> u32 {
 mod tests {
     use std::collections::HashMap;
 
+    use llopt_target::Target;
     use proptest::prelude::*;
 
     use super::warp::{WarpReduction, Way};
@@ -523,7 +530,7 @@ mod tests {
     /// Follows the plan of a reduction whose region depends on the order of its arguments, on expressions: all threads
     /// of a block that hold a result must have computed it in the same way.
     fn check_copies(shape: &[u32], axis: usize, places: &Places, target: &str) {
-        let target = llopt_target::Target::parse(target).unwrap();
+        let target = Target::parse(target).unwrap();
         let lane_bits = target.warp_size().ilog2();
         let mut lanes = places.lanes.clone();
         lanes.resize(lane_bits as usize, 0);
@@ -541,6 +548,7 @@ mod tests {
             ..SUM
         };
         if plan.goes_through_memory(&combination) {
+            check_in_warps(&tensor, axis, &plan, target);
             return;
         }
         let lanes = plan.lanes(&combination);
@@ -556,7 +564,7 @@ mod tests {
         };
         let threads = tensor.thread_bases();
         let count = 1u32 << threads.len();
-        let mut held: Vec<HashMap<u32, u32>> = (0..count)
+        let held: Vec<HashMap<u32, u32>> = (0..count)
             .map(|t| {
                 let own = sum(&threads, t);
                 let mut of_key = |(key, registers): &(u32, Vec<usize>)| {
@@ -571,10 +579,28 @@ mod tests {
                 plan.keys.iter().map(&mut of_key).collect()
             })
             .collect();
+        let held = follow(&stages, held, lane_bits, &mut combine);
+        let mut results: HashMap<u32, u32> = HashMap::new();
+        for (t, values) in (0..count).zip(&held) {
+            for (key, value) in values {
+                let rest = key ^ axis.rest(sum(&threads, t));
+                let known = *results.entry(rest).or_insert(*value);
+                assert_eq!(known, *value, "{shape:?} {places:?} thread {t}, row {rest}");
+            }
+        }
+    }
+
+    /// What each thread holds for each key after some stages.
+    fn follow(
+        stages: &warp::Stages,
+        mut held: Vec<HashMap<u32, u32>>,
+        lane_bits: u32,
+        combine: &mut impl FnMut(u32, u32) -> u32,
+    ) -> Vec<HashMap<u32, u32>> {
         for stage in &stages.0 {
             let is_second =
                 |share: &warp::Share, lane: u32| (lane & share.told_by).count_ones() & 1 == 1;
-            held = (0..count)
+            held = (0..held.len() as u32)
                 .map(|t| {
                     let own = &held[t as usize];
                     let at = |distance: u32| &held[(t ^ distance) as usize];
@@ -611,12 +637,83 @@ mod tests {
                 })
                 .collect();
         }
-        let mut results: HashMap<u32, u32> = HashMap::new();
-        for (t, values) in (0..count).zip(&held) {
+        held
+    }
+
+    /// Follows the plan in memory of a block on expressions: each thread must in the end have combined every partial
+    /// result of its elements once, and all threads in the same way.
+    fn check_in_warps(tensor: &TensorType, axis: Axis, plan: &ReductionPlan, target: Target) {
+        let (lane_bits, warp_bits) = tensor.thread_bits();
+        // A combination that takes long is divided among lanes.
+        let combination = Combination {
+            is_commutative: false,
+            instructions: 30.0,
+            ..SUM
+        };
+        let needed: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();
+        let work = memory::Work {
+            partial_bits: plan.partial_bits,
+            rest_bits: plan.rest_bits,
+            thread_bits: lane_bits + warp_bits,
+            lane_bits,
+            alike: plan.alike_lanes(lane_bits),
+            needed: &needed,
+            elements: &[Element::F32],
+            combination: &combination,
+        };
+        let memory::Combining::Warps(warps) = work.cheapest(target) else {
+            return;
+        };
+        let Way::Stages(stages) = &warps.steps.way else {
+            panic!("no instruction combines like this");
+        };
+        // Of an expression, the partial results in it, in order.
+        let mut all: Vec<Vec<u32>> = Vec::new();
+        fn number(all: &mut Vec<Vec<u32>>, leaves: Vec<u32>) -> u32 {
+            let found = all.iter().position(|other| *other == leaves);
+            found.unwrap_or_else(|| {
+                all.push(leaves);
+                all.len() - 1
+            }) as u32
+        }
+        let threads = tensor.thread_bases();
+        let lane_places = warps.lane_places(lane_bits);
+        let mut held: Vec<HashMap<u32, u32>> = Vec::new();
+        for t in 0..1u32 << threads.len() {
+            let own = plan.first_place(axis.rest(sum(&threads, t)))
+                ^ sum(&lane_places, t & ((1 << lane_bits) - 1));
+            let read = |key: &u32| {
+                let first = plan.first_place(*key) ^ own;
+                let leaves = (0..1 << warps.own_bits).map(|i| first ^ i);
+                (*key, number(&mut all, leaves.collect()))
+            };
+            held.push(needed.iter().map(read).collect());
+        }
+        let mut combine = |a: u32, b: u32| {
+            let both = [&all[a as usize][..], &all[b as usize]].concat();
+            number(&mut all, both)
+        };
+        assert_eq!(warps.keys, [0]);
+        let mut all_held = vec![HashMap::new(); held.len()];
+        for key in &needed {
+            let of_key = held.iter().map(|values| HashMap::from([(0, values[key])]));
+            let of_key = follow(stages, of_key.collect(), lane_bits, &mut combine);
+            for (all, values) in all_held.iter_mut().zip(of_key) {
+                all.insert(*key, values[&0]);
+            }
+        }
+        let held = all_held;
+        let mut results: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (t, values) in (0..).zip(&held) {
             for (key, value) in values {
                 let rest = key ^ axis.rest(sum(&threads, t));
-                let known = *results.entry(rest).or_insert(*value);
-                assert_eq!(known, *value, "{shape:?} {places:?} thread {t}, row {rest}");
+                let leaves = &all[*value as usize];
+                assert_eq!(results.entry(rest).or_insert(leaves.clone()), leaves);
+                let mut sorted = leaves.clone();
+                sorted.sort_unstable();
+                let first = plan.first_place(rest);
+                let wanted: Vec<u32> = (0..1 << plan.partial_bits).map(|q| first + q).collect();
+                assert_eq!(sorted, wanted, "thread {t}, row {rest}");
             }
         }
     }

@@ -4,7 +4,7 @@ use llopt_layout::banks::Access;
 use llopt_target::Target;
 
 use super::combination::Combination;
-use super::memory::Work;
+use super::memory::{Combining, Work};
 use super::warp::WarpReduction;
 use super::{ReductionPlan, operand_bytes};
 use crate::element::Element;
@@ -37,18 +37,16 @@ pub struct ReductionPrice {
 }
 
 impl ReductionPrice {
-    /// Counts the wavefronts and the bytes; returns how many stores and loads make them. `spread` says whether
-    /// threads share the combining of partial results.
+    /// Counts the wavefronts and the bytes; returns how many stores and loads make them.
     fn count_accesses(
         &mut self,
         plan: &ReductionPlan,
-        work: &Work,
-        spread: bool,
+        work: &Work<'_>,
+        combining: &Combining,
         operand_elements: u32,
-        elements: &[Element],
         target: Target,
     ) -> [u32; 2] {
-        let needed = work.needed;
+        let needed = work.needed.len() as u32;
         let banks = target.banks();
         let access = |kind: Access, bits: u32, places: &[u32], element_bytes: u32| {
             let lanes: Vec<u32> = places.iter().map(|place| place * element_bytes).collect();
@@ -68,25 +66,33 @@ impl ReductionPrice {
         let (mut stores, mut loads) = (0, 0);
         // Every block gets a copy of each partial result.
         let copies = 1u32 << plan.exchanges.len();
-        for element in elements {
+        for element in work.elements {
             let (bits, bytes) = (element.memory_bits(), element.memory_bits() / 8);
             let store = needed * copies;
             stores += store;
             self.store_wavefronts += store * access(Access::Store, bits, &acting, bytes);
             self.shared_bytes += operand_bytes(operand_elements, *element);
-            if spread {
-                let consecutive: Vec<u32> = (0..work.lane_bits).map(|bit| 1 << bit).collect();
-                let rounds = work.rounds();
-                stores += rounds;
-                loads += rounds + needed;
-                self.store_wavefronts += rounds * access(Access::Store, bits, &consecutive, bytes);
-                self.load_wavefronts += rounds * access(Access::Load, bits, &consecutive, bytes)
-                    + needed * access(Access::Load, bits, &read, bytes);
-            } else {
-                let width = partials.min(128 / bits);
-                let load = needed * (partials / width);
-                loads += load;
-                self.load_wavefronts += load * access(Access::Load, width * bits, &read, bytes);
+            match combining {
+                Combining::Spread => {
+                    let consecutive: Vec<u32> = (0..work.lane_bits).map(|bit| 1 << bit).collect();
+                    let rounds = work.rounds();
+                    stores += rounds;
+                    loads += rounds + needed;
+                    self.store_wavefronts +=
+                        rounds * access(Access::Store, bits, &consecutive, bytes);
+                    self.load_wavefronts += rounds
+                        * access(Access::Load, bits, &consecutive, bytes)
+                        + needed * access(Access::Load, bits, &read, bytes);
+                }
+                Combining::Warps(warps) => {
+                    let own = 1u32 << warps.own_bits;
+                    let width = own.min(128 / bits);
+                    let load = needed * (own / width);
+                    let lanes = warps.lane_places(work.lane_bits);
+                    let read: Vec<u32> = read.iter().zip(lanes).map(|(a, b)| a ^ b).collect();
+                    loads += load;
+                    self.load_wavefronts += load * access(Access::Load, width * bits, &read, bytes);
+                }
             }
         }
         [stores, loads]
@@ -126,34 +132,38 @@ pub fn price(
         return price;
     }
 
-    let needed = plan.keys.len() as u32;
+    let needed: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();
     let work = Work {
         partial_bits: plan.partial_bits,
         rest_bits: plan.rest_bits,
         thread_bits: lane_bits + warp_bits,
         lane_bits,
-        needed,
-        words: elements
-            .iter()
-            .map(|element| element.memory_bits().div_ceil(32))
-            .sum(),
-        combination: combination.instructions,
+        alike: plan.alike_lanes(lane_bits),
+        needed: &needed,
+        elements,
+        combination,
     };
-    let partials = 1u32 << plan.partial_bits;
-    let spread = work.is_better_spread(target);
+    let combining = work.cheapest(target);
     let operand_elements = plan.scratch_elements(combination);
-    let [stores, loads] =
-        price.count_accesses(&plan, &work, spread, operand_elements, elements, target);
-    if spread {
-        let steps = work.rounds() * plan.partial_bits;
-        price.in_memory = steps;
-        price.shuffles += steps * work.words;
-        price.cost += steps as f32 * (work.words as f32 * costs.shuffle + costs.exchange);
-    } else {
-        price.in_memory = needed * (partials - 1);
+    let [stores, loads] = price.count_accesses(&plan, &work, &combining, operand_elements, target);
+    match &combining {
+        Combining::Spread => {
+            let steps = work.rounds() * plan.partial_bits;
+            let words = work.words();
+            price.in_memory = steps;
+            price.shuffles += steps * words;
+            price.cost += steps as f32 * (words as f32 * costs.shuffle + costs.exchange);
+            price.block_barriers += 1;
+        }
+        Combining::Warps(warps) => {
+            price.in_memory = needed.len() as u32 * ((1 << warps.own_bits) - 1);
+            let rounds = (needed.len() / warps.keys.len()) as u32;
+            price.shuffles += rounds * warps.steps.shuffles;
+            price.warp_instructions += rounds * warps.steps.instructions;
+            price.cost += rounds as f32 * warps.steps.cost;
+        }
     }
     price.cost += price.in_memory as f32 * combination.instructions * instruction;
-    price.block_barriers = u32::from(spread);
     if plan.exchanges.is_empty() {
         price.block_barriers += 1;
     } else {
