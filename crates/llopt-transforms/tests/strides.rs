@@ -1,7 +1,8 @@
 //! Distances between the elements of a tensor against the elements themselves: random sums and products of ranges, arguments
 //! and constants are written as programs, and evaluated.
 //!
-//! Ensures: along a dimension with a known distance all neighbours are that far apart, whatever the arguments are.
+//! Ensures: along a dimension with a known distance all neighbours are that far apart, whatever the arguments are; and of
+//! quotients and remainders of such a tensor most neighbours.
 
 use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_transforms::axis::AxisAnalysis;
@@ -55,9 +56,7 @@ impl Tensor {
             Self::Difference(both) => ("arith.subi", Self::operands(both, text)),
             Self::Product(both) => ("arith.muli", Self::operands(both, text)),
         };
-        let result = format!("%v{}", text.len());
-        text.push(format!("{result} = {name} {operands} : {TENSOR}"));
-        result
+        named(name, &operands, text)
     }
 
     fn operands(both: &(Self, Self), text: &mut Vec<String>) -> String {
@@ -68,8 +67,21 @@ impl Tensor {
     /// A function whose last operation before its end computes it.
     fn program(&self) -> String {
         let mut text = Vec::new();
-        // The sum with nothing is an operation, whatever the tensor is.
         let value = self.write(&mut text);
+        Self::program_of(&text, &value)
+    }
+
+    /// A function whose last operation before its end computes what this one makes of the tensor and a known number.
+    fn program_with(&self, name: &str, number: i64) -> String {
+        let mut text = Vec::new();
+        let value = self.write(&mut text);
+        let number = named("arith.constant", &format!("dense<{number}>"), &mut text);
+        let value = named(name, &format!("{value}, {number}"), &mut text);
+        Self::program_of(&text, &value)
+    }
+
+    fn program_of(text: &[String], value: &str) -> String {
+        // The sum with nothing is an operation, whatever the tensor is.
         format!(
             "tt.func public @f(%a: i32, %b: i32 {{tt.divisibility = 16 : i32}}) {{
               %none = arith.constant dense<0> : {TENSOR}
@@ -88,6 +100,13 @@ impl Tensor {
             text.join("\n              ")
         )
     }
+}
+
+/// Appends an operation; answers the name of its result.
+fn named(name: &str, operands: &str, text: &mut Vec<String>) -> String {
+    let result = format!("%v{}", text.len());
+    text.push(format!("{result} = {name} {operands} : {TENSOR}"));
+    result
 }
 
 fn tensor() -> impl Strategy<Value = Tensor> {
@@ -155,5 +174,34 @@ proptest! {
         let all = Tensor::Sum(Box::new((rows, Tensor::Column)));
         let all = Tensor::Sum(Box::new((Tensor::Argument(start), all)));
         prop_assert_eq!(distances(&all.program()), Some(vec![Some(by.unsigned_abs()), Some(1)]));
+    }
+
+    #[test]
+    fn most_quotients_and_remainders_are_as_far_apart_as_known(
+        [row, column, start] in [0..40i64, 0..40i64, 0..1000i64],
+        divisor in 1..60i64,
+        is_quotient: bool,
+    ) {
+        use Tensor::{Column, Constant, Product, Row, Sum};
+        let of = |tensor, factor| Product(Box::new((tensor, Constant(factor))));
+        let sum = |x, y| Sum(Box::new((x, y)));
+        let tensor = sum(sum(of(Row, row), of(Column, column)), Constant(start));
+        let (name, part) = match is_quotient {
+            true => ("arith.divsi", (|x, n| x / n) as fn(i64, i64) -> i64),
+            false => ("arith.remsi", (|x, n| x % n) as fn(i64, i64) -> i64),
+        };
+        let at = |row, column| part(tensor.at(row, column, &[]), divisor);
+        let known = distances(&tensor.program_with(name, divisor)).unwrap_or_else(|| vec![None, None]);
+        let places = || (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column)));
+        for (known, [down, right]) in known.iter().zip([[1, 0], [0, 1]]) {
+            let Some(known) = known else { continue };
+            let inner = places().filter(|(row, column)| row + down < ROWS && column + right < COLUMNS);
+            let as_known: Vec<bool> = inner
+                .map(|(row, column)| at(row + down, column + right).abs_diff(at(row, column)) == *known)
+                .collect();
+            // Few neighbours may be somewhat less than the half that many are at least.
+            let equal = as_known.iter().filter(|is_it| **is_it).count();
+            prop_assert!(5 * equal >= 2 * as_known.len(), "{}", tensor.program_with(name, divisor));
+        }
     }
 }

@@ -7,7 +7,7 @@
 
 use llopt_dialects::meaning::facts::{ElementFunction, Meaning, OpFacts, Transfer};
 use llopt_dialects::{Op, arith};
-use llopt_mlir::ir::{OperationExt, TypeExt};
+use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
 use llopt_target::{Feature, Target};
 use melior::ir::{OperationRef, Type, ValueLike};
 
@@ -52,9 +52,20 @@ pub fn instructions_on(op: OperationRef<'_, '_>, target: Target) -> f32 {
 }
 
 /// The approximate number of instructions for one element of an op: a quotient and a function of a real variable take
-/// several.
+/// several, but an integer by a known number is divided by a product with its inverse and a shift (T. Granlund, P. L.
+/// Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994).
 pub(crate) fn instructions(op: OperationRef<'_, '_>) -> f32 {
     const SEVERAL: f32 = 10.0;
+    // The high half of the product, a shift, and one more for the sign; a product and a difference for what is left.
+    const BY_INVERSE: f32 = 4.0;
+    // The bits below, a sum if the dividend is negative, a shift or a mask.
+    const BY_POWER_OF_TWO: f32 = 3.0;
+    if let Some(divisor) = known_divisor(op) {
+        return match divisor.is_power_of_two() {
+            true => BY_POWER_OF_TWO,
+            false => BY_INVERSE,
+        };
+    }
     let takes_several = match Op::of(op) {
         Some(Op::Arith(op)) => Kind::of(op) == Kind::Quotient,
         Some(Op::Math(_)) => true,
@@ -83,6 +94,25 @@ pub(crate) fn instructions(op: OperationRef<'_, '_>) -> f32 {
         | None => false,
     };
     if takes_several { SEVERAL } else { 1.0 }
+}
+
+/// The number that an op divides integers by, if it is known.
+fn known_divisor(op: OperationRef<'_, '_>) -> Option<u64> {
+    use arith::Op;
+    match arith::Op::of(op)? {
+        Op::DivSI(_)
+        | Op::DivUI(_)
+        | Op::CeilDivSI(_)
+        | Op::CeilDivUI(_)
+        | Op::FloorDivSI(_)
+        | Op::RemSI(_)
+        | Op::RemUI(_) => {
+            let made = op.operand_value(1)?.defining_op()?;
+            let value = arith::ConstantOp::of(made)?.value()?;
+            value.as_bits().or_else(|| value.splat_bits())
+        }
+        _ => None,
+    }
 }
 
 /// Whether a function of elements takes several instructions.

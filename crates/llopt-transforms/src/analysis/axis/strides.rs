@@ -5,6 +5,12 @@
 //! with constants is read as a linear function of the place, `start + sum of stride_d * place_d`, with the strides that are
 //! known. That is for prices only: sums are supposed not to wrap, and what a loop carries to be moved as a whole in each
 //! iteration, with the strides of its first value.
+//!
+//! Quotients and remainders are no linear functions, but most of their neighbours have one and the same distance: with a
+//! divisor `n` and a stride `s` of the dividend, the quotient changes by one of the two integers beside `s / n`, by the
+//! nearer one more often, and the remainder by what is left of `s`. An element's row and column in a matrix of 4,095
+//! columns, `x / 4095` and `x % 4095`, so have distances of 0 and 1. Where a choice or a bound has one of two values, both
+//! may have the same strides, or one of them is the same everywhere and seldom taken.
 
 use llopt_dialects::meaning::dimensions;
 use llopt_dialects::meaning::facts::{Integers, OpFacts};
@@ -129,6 +135,19 @@ impl LinearValues {
                     });
                     return product(terms);
                 }
+                if let Some(part) = Part::of(op) {
+                    let divisor = facts(operation.operand_value(1)?).constant;
+                    let width = operation.operand_value(1)?.r#type().element_or_self();
+                    let divisor = signed(divisor?, width.bit_width().unwrap_or(64));
+                    let start = facts(operation.result_value(0)?).divisor();
+                    return divided(operand(0)?, part, divisor, start);
+                }
+                if arith::SelectOp::of(operation).is_some() {
+                    return Some(either(operand(1)?, operand(2)?));
+                }
+                if is_bound(op) {
+                    return Some(either(operand(0)?, operand(1)?));
+                }
                 match is_resized(op) {
                     true => operand(0),
                     false => None,
@@ -209,6 +228,37 @@ impl LinearValues {
     }
 }
 
+/// What a division gives.
+#[derive(Clone, Copy)]
+enum Part {
+    Quotient,
+    Remainder,
+}
+
+impl Part {
+    fn of(op: arith::Op<'_, '_>) -> Option<Self> {
+        use arith::Op;
+        match op {
+            Op::DivSI(_)
+            | Op::DivUI(_)
+            | Op::FloorDivSI(_)
+            | Op::CeilDivSI(_)
+            | Op::CeilDivUI(_) => Some(Self::Quotient),
+            Op::RemSI(_) | Op::RemUI(_) => Some(Self::Remainder),
+            _ => None,
+        }
+    }
+}
+
+/// Whether an op is the less or the greater one of two integers.
+fn is_bound(op: arith::Op<'_, '_>) -> bool {
+    use arith::Op;
+    matches!(
+        op,
+        Op::MinSI(_) | Op::MaxSI(_) | Op::MinUI(_) | Op::MaxUI(_)
+    )
+}
+
 /// Whether an op gives integers another width.
 fn is_resized(op: arith::Op<'_, '_>) -> bool {
     use arith::Op;
@@ -247,6 +297,48 @@ fn scaled(x: Linear, factor: i64, divisor: Pow2) -> Linear {
     Linear {
         strides: strides.collect(),
         start: x.start.times(divisor),
+    }
+}
+
+/// A quotient by a known number, or the remainder, with the distances that most neighbours have; unknown where two are
+/// equally frequent.
+fn divided(x: Linear, part: Part, divisor: i64, start: Pow2) -> Option<Linear> {
+    let of_stride = |stride: i64| {
+        let below = stride.div_euclid(divisor.checked_abs()?);
+        let left = stride.rem_euclid(divisor);
+        // How much is missing to the multiple above.
+        let missing = divisor.checked_abs()? - left;
+        let (quotient, remainder) = match left.cmp(&missing) {
+            std::cmp::Ordering::Less => (below, left),
+            std::cmp::Ordering::Greater => (below + 1, -missing),
+            std::cmp::Ordering::Equal => return None,
+        };
+        Some(match part {
+            Part::Quotient => quotient * divisor.signum(),
+            Part::Remainder => remainder,
+        })
+    };
+    if divisor == 0 {
+        return None;
+    }
+    let strides = x.strides.iter().map(|stride| of_stride((*stride)?));
+    Some(Linear {
+        strides: strides.collect(),
+        start,
+    })
+}
+
+/// One of two, element by element: along each dimension with the stride of both, or with that of the one that changes.
+fn either(x: Linear, y: Linear) -> Linear {
+    let both = x.strides.iter().zip(&y.strides);
+    let strides = both.map(|pair| match pair {
+        (x, y) if x == y => *x,
+        (stride, Some(0)) | (Some(0), stride) => *stride,
+        _ => None,
+    });
+    Linear {
+        strides: strides.collect(),
+        start: x.start.min(y.start),
     }
 }
 
