@@ -33,7 +33,7 @@ pub(crate) use analysis::{flow, program, ranges};
 pub use iterations::{compact_iterations, decided_conditions, whole_tiles, wide_iterations};
 pub(crate) use matrix::chained_products;
 pub use matrix::{accumulators, f32_dot, products, scaled_dot, widened_products};
-pub use order::{early_loads, late_operands, reorder, staged_conversions};
+pub use order::{early_asserts, early_loads, late_operands, reorder, staged_conversions};
 pub(crate) use programs::{block_access, choice};
 pub use programs::{dependent_launch, longest_first, persistent, split_k, tile_parts, unswitch};
 pub use shared_memory::{allocation, barrier};
@@ -55,6 +55,7 @@ pub static PASSES: &[&PassSpec] = &[
     &descriptor_objects::REWRITE,
     &descriptor_to_copy::REWRITE,
     &descriptor_to_pointer::REWRITE,
+    &early_asserts::ADVANCE,
     &early_loads::ISSUE,
     &f32_dot::REWRITE,
     &layouts::ASSIGN_LAYOUTS,
