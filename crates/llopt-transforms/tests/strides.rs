@@ -2,7 +2,7 @@
 //! and constants are written as programs, and evaluated.
 //!
 //! Ensures: along a dimension with a known distance all neighbours are that far apart, whatever the arguments are; and of
-//! quotients and remainders of such a tensor most neighbours.
+//! quotients and remainders of such a tensor most neighbours. Of products with floats, all neighbours up to rounding.
 
 use llopt_mlir::ir::{OperationExt, Walk};
 use llopt_transforms::axis::AxisAnalysis;
@@ -202,6 +202,27 @@ proptest! {
             // Few neighbours may be somewhat less than the half that many are at least.
             let equal = as_known.iter().filter(|is_it| **is_it).count();
             prop_assert!(5 * equal >= 2 * as_known.len(), "{}", tensor.program_with(name, divisor));
+        }
+    }
+
+    #[test]
+    fn products_with_floats_are_as_far_apart_as_known([row, column] in [0..40i64, 0..40i64], eighths in 1..40i64) {
+        use Tensor::{Column, Constant, Product, Row, Sum};
+        let of = |tensor, factor| Product(Box::new((tensor, Constant(factor))));
+        let tensor = Sum(Box::new((of(Row, row), of(Column, column))));
+        let mut text = Vec::new();
+        let value = tensor.write(&mut text);
+        let factor = eighths as f64 / 8.0;
+        text.push(format!("%float = arith.sitofp {value} : {TENSOR} to tensor<8x16xf32>"));
+        text.push(format!("%factor = arith.constant dense<{factor:.3}> : tensor<8x16xf32>"));
+        text.push("%product = arith.mulf %float, %factor : tensor<8x16xf32>".to_owned());
+        text.push(format!("%integer = arith.fptosi %product : tensor<8x16xf32> to {TENSOR}"));
+        let program = Tensor::program_of(&text, "%integer");
+        let known = distances(&program).unwrap_or_else(|| vec![None, None]);
+        for (known, stride) in known.iter().zip([row, column]) {
+            let mean = stride as f64 * factor;
+            let known = known.expect("a multiple of a range is known");
+            prop_assert!((known as f64 - mean).abs() <= 0.5, "{known} for {mean}: {program}");
         }
     }
 }

@@ -6,16 +6,18 @@
 //! known. That is for prices only: sums are supposed not to wrap, and what a loop carries to be moved as a whole in each
 //! iteration, with the strides of its first value.
 //!
-//! Quotients and remainders are no linear functions, but most of their neighbours have one and the same distance: with a
-//! divisor `n` and a stride `s` of the dividend, the quotient changes by one of the two integers beside `s / n`, by the
-//! nearer one more often, and the remainder by what is left of `s`. An element's row and column in a matrix of 4,095
-//! columns, `x / 4095` and `x % 4095`, so have distances of 0 and 1. Where a choice or a bound has one of two values, both
-//! may have the same strides, or one of them is the same everywhere and seldom taken.
+//! Quotients and remainders are no linear functions, but their neighbours have a distance, too. With a divisor `n` and a
+//! stride `s` of the dividend, the quotient changes by `s / n` in the mean, always by one of the two integers beside it. If
+//! one is much more frequent it is the distance, and the remainder changes by what is left of `s`: an element's row and column
+//! in a matrix of 4,095 columns, `x / 4095` and `x % 4095`, have distances of 0 and 1. Otherwise the mean is the distance:
+//! neighbours of an image of twice the size, `x / 2`, have distances of half an element. The same goes for floats that
+//! integers are made of, as by a product with 0.5. Where a choice or a bound has one of two values, both may have the
+//! same strides, or one of them is the same everywhere and seldom taken.
 
 use llopt_dialects::meaning::dimensions;
 use llopt_dialects::meaning::facts::{Integers, OpFacts};
 use llopt_dialects::tables::types::{Pointer, RankedTensor};
-use llopt_dialects::{Op, arith, scf};
+use llopt_dialects::{Op, arith, math, scf, tt};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt, key};
 use llopt_plan::facts::signed;
 use llopt_plan::sectors::Strides;
@@ -24,14 +26,19 @@ use rustc_hash::FxHashMap;
 
 use super::{AxisFacts, Pow2};
 
+/// Distances from here on are not known; below, all integers are numbers of 64 bits.
+const FARTHEST: f64 = (1u64 << 53) as f64;
+/// What the mean of distances differs from an integer that three of four neighbours have.
+const FEW: f64 = 0.25;
+
 /// Operands of `scf.for` before the values that it carries: bounds and step.
 const BOUNDS: usize = 3;
 
 /// A tensor as a linear function of the place, in units of an integer or in bytes of an address.
 #[derive(Clone, Debug)]
 struct Linear {
-    /// By dimension; `None` where it is unknown.
-    strides: Vec<Option<i64>>,
+    /// By dimension; `None` where it is unknown. Integers, but for quotients and floats.
+    strides: Vec<Option<f64>>,
     /// A divisor of the first element.
     start: Pow2,
 }
@@ -61,8 +68,8 @@ impl LinearValues {
             None => (1, linear.start),
         };
         let distances = linear.strides.iter().map(|stride| {
-            let bytes = stride.as_ref()?.unsigned_abs();
-            bytes.checked_mul(unit)
+            let bytes = (stride.as_ref()?.abs() * unit as f64).round();
+            (bytes < FARTHEST).then_some(bytes as u64)
         });
         Some(Strides {
             distances: distances.collect(),
@@ -122,10 +129,10 @@ impl LinearValues {
         match Op::of(operation)? {
             Op::Arith(op) => {
                 if arith::AddIOp::of(operation).is_some() {
-                    return Some(sum(operand(0)?, operand(1)?, 1));
+                    return Some(sum(operand(0)?, operand(1)?, 1.0));
                 }
                 if arith::SubIOp::of(operation).is_some() {
-                    return Some(sum(operand(0)?, operand(1)?, -1));
+                    return Some(sum(operand(0)?, operand(1)?, -1.0));
                 }
                 if let Some(of) = arith::MulIOp::of(operation) {
                     let terms = [of.lhs(), of.rhs()].map(|term| Factor {
@@ -140,7 +147,7 @@ impl LinearValues {
                     let width = operation.operand_value(1)?.r#type().element_or_self();
                     let divisor = signed(divisor?, width.bit_width().unwrap_or(64));
                     let start = facts(operation.result_value(0)?).divisor();
-                    return divided(operand(0)?, part, divisor, start);
+                    return divided(operand(0)?, part, divisor as f64, start);
                 }
                 if arith::SelectOp::of(operation).is_some() {
                     return Some(either(operand(1)?, operand(2)?));
@@ -148,22 +155,44 @@ impl LinearValues {
                 if is_bound(op) {
                     return Some(either(operand(0)?, operand(1)?));
                 }
-                match is_resized(op) {
-                    true => operand(0),
-                    false => None,
+                match op {
+                    arith::Op::ExtSI(_) | arith::Op::ExtUI(_) | arith::Op::TruncI(_) => operand(0),
+                    arith::Op::SIToFP(_) | arith::Op::UIToFP(_) => operand(0),
+                    arith::Op::ExtF(_) | arith::Op::TruncF(_) => operand(0),
+                    arith::Op::AddF(_) => Some(sum(operand(0)?, operand(1)?, 1.0)),
+                    arith::Op::SubF(_) => Some(sum(operand(0)?, operand(1)?, -1.0)),
+                    arith::Op::MulF(_) => {
+                        let values = [0, 1].map(|index| operation.operand_value(index));
+                        let factor = values.map(|value| float_constant(value?));
+                        match factor {
+                            [_, Some(factor)] => Some(scaled(operand(0)?, factor, Pow2::ONE)),
+                            [Some(factor), _] => Some(scaled(operand(1)?, factor, Pow2::ONE)),
+                            [None, None] => None,
+                        }
+                    }
+                    arith::Op::FPToSI(_) | arith::Op::FPToUI(_) => {
+                        let start = facts(operation.result_value(0)?).divisor();
+                        Some(rounded(operand(0)?, start))
+                    }
+                    _ => None,
                 }
             }
+            Op::Math(op) => match is_rounding(op) {
+                true => operand(0),
+                false => None,
+            },
+            Op::Tt(op) if is_rounding_of_library(op) => operand(0),
             Op::Tt(_) | Op::Ttg(_) | Op::Ttng(_) | Op::Amdg(_) | Op::Gluon(_) => {
                 match OpFacts::of(operation).integers {
                     Integers::Same => operand(0),
                     Integers::Range => Some(Linear {
-                        strides: vec![Some(1)],
+                        strides: vec![Some(1.0)],
                         start: Pow2::dividing(operation.attr("start")?.as_i64()? as u64),
                     }),
                     Integers::Splat => {
                         let of = RankedTensor::of(operation.result_value(0)?.r#type())?;
                         Some(Linear {
-                            strides: vec![Some(0); of.shape().len()],
+                            strides: vec![Some(0.0); of.shape().len()],
                             ..operand(0)?
                         })
                     }
@@ -172,7 +201,7 @@ impl LinearValues {
                         let mut linear = operand(0)?;
                         linear
                             .strides
-                            .insert(axis.min(linear.strides.len()), Some(0));
+                            .insert(axis.min(linear.strides.len()), Some(0.0));
                         Some(linear)
                     }
                     Integers::Broadcast => {
@@ -180,7 +209,7 @@ impl LinearValues {
                         let mut linear = operand(0)?;
                         for (stride, extent) in linear.strides.iter_mut().zip(from.shape()) {
                             if extent == 1 {
-                                *stride = Some(0);
+                                *stride = Some(0.0);
                             }
                         }
                         Some(linear)
@@ -188,9 +217,8 @@ impl LinearValues {
                     Integers::Address => {
                         let bytes = pointee_bytes(operation.operand_value(0)?)?;
                         let offset = operand(1)?;
-                        let factor = i64::try_from(bytes).ok()?;
-                        let offset = scaled(offset, factor, Pow2::dividing(bytes));
-                        Some(sum(operand(0)?, offset, 1))
+                        let offset = scaled(offset, bytes as f64, Pow2::dividing(bytes));
+                        Some(sum(operand(0)?, offset, 1.0))
                     }
                     Integers::Transpose => {
                         let order = dimensions::order(operation)?;
@@ -216,8 +244,7 @@ impl LinearValues {
                     | Integers::Concatenate => None,
                 }
             }
-            Op::Math(_)
-            | Op::Ub(_)
+            Op::Ub(_)
             | Op::Scf(_)
             | Op::Cf(_)
             | Op::Gpu(_)
@@ -250,6 +277,37 @@ impl Part {
     }
 }
 
+/// Whether a function of floats is an integer beside its argument.
+fn is_rounding(op: math::Op<'_, '_>) -> bool {
+    use math::Op;
+    matches!(op, Op::Floor(_) | Op::Ceil(_))
+}
+
+/// The same of a device library's function.
+fn is_rounding_of_library(op: tt::Op<'_, '_>) -> bool {
+    let tt::Op::ExternElementwise(op) = op else {
+        return false;
+    };
+    let name = op.symbol();
+    let name = name
+        .trim_start_matches("__nv_")
+        .trim_start_matches("__ocml_");
+    ["floor", "ceil", "trunc", "rint", "nearbyint"]
+        .iter()
+        .any(|function| name.starts_with(function))
+}
+
+/// The number that a constant of floats has everywhere.
+fn float_constant(value: Value<'_, '_>) -> Option<f64> {
+    let constant = arith::ConstantOp::of(value.defining_op()?)?.value()?;
+    let bits = constant.as_bits().or_else(|| constant.splat_bits())?;
+    match value.r#type().element_or_self().bit_width()? {
+        32 => Some(f64::from(f32::from_bits(u32::try_from(bits).ok()?))),
+        64 => Some(f64::from_bits(bits)),
+        _ => None,
+    }
+}
+
 /// Whether an op is the less or the greater one of two integers.
 fn is_bound(op: arith::Op<'_, '_>) -> bool {
     use arith::Op;
@@ -257,12 +315,6 @@ fn is_bound(op: arith::Op<'_, '_>) -> bool {
         op,
         Op::MinSI(_) | Op::MaxSI(_) | Op::MinUI(_) | Op::MaxUI(_)
     )
-}
-
-/// Whether an op gives integers another width.
-fn is_resized(op: arith::Op<'_, '_>) -> bool {
-    use arith::Op;
-    matches!(op, Op::ExtSI(_) | Op::ExtUI(_) | Op::TruncI(_))
 }
 
 /// What a loop carries as this argument of its body at first.
@@ -281,9 +333,9 @@ fn pointee_bytes(pointer: Value<'_, '_>) -> Option<u64> {
 }
 
 /// `x + sign * y`; a scalar is the same everywhere.
-fn sum(x: Linear, y: Linear, sign: i64) -> Linear {
+fn sum(x: Linear, y: Linear, sign: f64) -> Linear {
     let both = x.strides.iter().zip(&y.strides);
-    let strides = both.map(|(x, y)| x.as_ref()?.checked_add(sign.checked_mul((*y)?)?));
+    let strides = both.map(|(x, y)| Some((*x)? + sign * (*y)?));
     Linear {
         strides: strides.collect(),
         start: x.start.min(y.start),
@@ -291,37 +343,50 @@ fn sum(x: Linear, y: Linear, sign: i64) -> Linear {
 }
 
 /// The product with a known number that has this divisor.
-fn scaled(x: Linear, factor: i64, divisor: Pow2) -> Linear {
+fn scaled(x: Linear, factor: f64, divisor: Pow2) -> Linear {
     let strides = x.strides.iter();
-    let strides = strides.map(|stride| stride.as_ref()?.checked_mul(factor));
+    let strides = strides.map(|stride| Some((*stride)? * factor));
     Linear {
         strides: strides.collect(),
         start: x.start.times(divisor),
     }
 }
 
-/// A quotient by a known number, or the remainder, with the distances that most neighbours have; unknown where two are
-/// equally frequent.
-fn divided(x: Linear, part: Part, divisor: i64, start: Pow2) -> Option<Linear> {
-    let of_stride = |stride: i64| {
-        let below = stride.div_euclid(divisor.checked_abs()?);
-        let left = stride.rem_euclid(divisor);
-        // How much is missing to the multiple above.
-        let missing = divisor.checked_abs()? - left;
-        let (quotient, remainder) = match left.cmp(&missing) {
-            std::cmp::Ordering::Less => (below, left),
-            std::cmp::Ordering::Greater => (below + 1, -missing),
-            std::cmp::Ordering::Equal => return None,
-        };
-        Some(match part {
-            Part::Quotient => quotient * divisor.signum(),
-            Part::Remainder => remainder,
-        })
-    };
-    if divisor == 0 {
+/// The number that most elements of integers are apart from their neighbours, where the mean is known; otherwise the mean.
+fn frequent(mean: f64) -> f64 {
+    let nearest = mean.round();
+    match (mean - nearest).abs() <= FEW {
+        true => nearest,
+        false => mean,
+    }
+}
+
+/// Floats as integers.
+fn rounded(x: Linear, start: Pow2) -> Linear {
+    let strides = x.strides.iter().map(|stride| Some(frequent((*stride)?)));
+    Linear {
+        strides: strides.collect(),
+        start,
+    }
+}
+
+/// A quotient by a known number, or the remainder.
+fn divided(x: Linear, part: Part, divisor: f64, start: Pow2) -> Option<Linear> {
+    if divisor == 0.0 {
         return None;
     }
-    let strides = x.strides.iter().map(|stride| of_stride((*stride)?));
+    let of_stride = |stride: &Option<f64>| {
+        let mean = (*stride)? / divisor;
+        match part {
+            Part::Quotient => Some(frequent(mean)),
+            // Without an integer that is frequent neighbours are two distances apart.
+            Part::Remainder => {
+                let left = (*stride)? - divisor * mean.round();
+                ((mean - mean.round()).abs() <= FEW).then_some(left)
+            }
+        }
+    };
+    let strides = x.strides.iter().map(of_stride);
     Some(Linear {
         strides: strides.collect(),
         start,
@@ -333,7 +398,7 @@ fn either(x: Linear, y: Linear) -> Linear {
     let both = x.strides.iter().zip(&y.strides);
     let strides = both.map(|pair| match pair {
         (x, y) if x == y => *x,
-        (stride, Some(0)) | (Some(0), stride) => *stride,
+        (stride, Some(0.0)) | (Some(0.0), stride) => *stride,
         _ => None,
     });
     Linear {
@@ -365,11 +430,11 @@ fn product([x, y]: [Factor; 2]) -> Option<Linear> {
     };
     let divisor = y.facts.divisor();
     if let Some(factor) = y.constant() {
-        return Some(scaled(x.linear?, factor, divisor));
+        return Some(scaled(x.linear?, factor as f64, divisor));
     }
     let (x, y) = (x.linear?, y.linear?);
     let both = x.strides.iter().zip(&y.strides);
-    let strides = both.map(|pair| (pair == (&Some(0), &Some(0))).then_some(0));
+    let strides = both.map(|pair| (pair == (&Some(0.0), &Some(0.0))).then_some(0.0));
     Some(Linear {
         strides: strides.collect(),
         start: x.start.times(divisor),
@@ -380,9 +445,9 @@ fn product([x, y]: [Factor; 2]) -> Option<Linear> {
 fn uniform(facts: &AxisFacts, shape: &[i64]) -> Option<Linear> {
     let strides = shape.iter().enumerate().map(|(dim, extent)| {
         let constancy = facts.along(dim).constancy.get();
-        (u64::try_from(*extent).ok()? <= constancy).then_some(0)
+        (u64::try_from(*extent).ok()? <= constancy).then_some(0.0)
     });
-    let strides: Vec<Option<i64>> = strides.collect();
+    let strides: Vec<Option<f64>> = strides.collect();
     strides.iter().any(Option::is_some).then(|| Linear {
         strides,
         start: facts.divisor(),
