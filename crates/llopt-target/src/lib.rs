@@ -229,6 +229,17 @@ impl Target {
         }
     }
 
+    /// The instructions for whose time a product of 32-bit integers, or its high half, takes an arithmetic unit. NVIDIA:
+    /// CUDA C++ Programming Guide, "Arithmetic Instructions". AMD: `v_mul_lo_u32` and `v_mul_hi_u32` have a quarter of the rate
+    /// (CDNA3 ISA, 6.3).
+    #[must_use]
+    pub fn integer_multiply(self) -> f32 {
+        match self.vendor() {
+            Vendor::Nvptx => 2.0,
+            Vendor::Amdgpu => 4.0,
+        }
+    }
+
     /// Registers of a thread for conditions; `None` if conditions are in registers that hold other data, too. NVIDIA: P0
     /// to P6 (CUDA Binary Utilities, "Instruction Set Reference"). AMD: pairs of scalar registers.
     #[must_use]

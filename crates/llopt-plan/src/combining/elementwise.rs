@@ -30,6 +30,9 @@ pub fn instructions_on(op: OperationRef<'_, '_>, target: Target) -> f32 {
     let Some(Op::Arith(kind)) = Op::of(op) else {
         return instructions(op);
     };
+    if let Some(divisor) = known_divisor(op) {
+        return by_known(kind, divisor, target);
+    }
     let is_bf16 =
         |r#type: Type<'_>| types::element(r#type.element_or_self()) == Some(Element::Bf16);
     let has_bf16 = op
@@ -52,20 +55,9 @@ pub fn instructions_on(op: OperationRef<'_, '_>, target: Target) -> f32 {
 }
 
 /// The approximate number of instructions for one element of an op: a quotient and a function of a real variable take
-/// several, but an integer by a known number is divided by a product with its inverse and a shift (T. Granlund, P. L.
-/// Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994).
+/// several.
 pub(crate) fn instructions(op: OperationRef<'_, '_>) -> f32 {
     const SEVERAL: f32 = 10.0;
-    // The high half of the product, a shift, and one more for the sign; a product and a difference for what is left.
-    const BY_INVERSE: f32 = 4.0;
-    // The bits below, a sum if the dividend is negative, a shift or a mask.
-    const BY_POWER_OF_TWO: f32 = 3.0;
-    if let Some(divisor) = known_divisor(op) {
-        return match divisor.is_power_of_two() {
-            true => BY_POWER_OF_TWO,
-            false => BY_INVERSE,
-        };
-    }
     let takes_several = match Op::of(op) {
         Some(Op::Arith(op)) => Kind::of(op) == Kind::Quotient,
         Some(Op::Math(_)) => true,
@@ -94,6 +86,25 @@ pub(crate) fn instructions(op: OperationRef<'_, '_>) -> f32 {
         | None => false,
     };
     if takes_several { SEVERAL } else { 1.0 }
+}
+
+/// The approximate number of instructions of a division of integers by a known number: a product with its inverse and a shift
+/// (T. Granlund, P. L. Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994).
+fn by_known(kind: arith::Op<'_, '_>, divisor: u64, target: Target) -> f32 {
+    // The bits below, a sum if the dividend is negative, a shift or a mask.
+    const BY_POWER_OF_TWO: f32 = 3.0;
+    // The shift behind the high half of the product, and one more for the sign.
+    const SHIFTS: f32 = 2.0;
+    if divisor.is_power_of_two() {
+        return BY_POWER_OF_TWO;
+    }
+    let multiply = target.integer_multiply();
+    let quotient = multiply + SHIFTS;
+    match kind {
+        // What the quotient leaves is a product and a difference more.
+        arith::Op::RemSI(_) | arith::Op::RemUI(_) => quotient + multiply + 1.0,
+        _ => quotient,
+    }
 }
 
 /// The number that an op divides integers by, if it is known.
