@@ -36,6 +36,7 @@ mod parts;
 mod pass;
 mod pins;
 mod pressure;
+mod problem;
 mod product_time;
 mod products;
 mod recompute;
