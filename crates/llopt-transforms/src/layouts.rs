@@ -28,6 +28,7 @@ mod frequency;
 mod graph;
 mod grid;
 mod in_threads;
+mod kept;
 pub mod labelling;
 mod live_registers;
 mod locality;

@@ -46,8 +46,9 @@ use super::engine::Engine;
 use super::facts::Facts;
 use super::graph::{Graph, Unrelated, dead};
 use super::grid::Grid;
+use super::kept::Kept;
 use super::pins::{Keep, Pins, release};
-use super::products::{Product, multiplied_by};
+use super::products::Product;
 use super::relation::is_cheap;
 use super::{recompute, transposed_products, write};
 use crate::flow::Symbols;
@@ -129,7 +130,8 @@ pub(super) fn choose<'c: 'a, 'a>(
     let pins = keep.map_or_else(Pins::default, |keep| release(&functions, keep, grid));
     let symbols = Symbols::of(module);
     let catalog = Catalog::default();
-    let multiplied = multiplied_by(&functions, target, grid);
+    let kept = Kept::default();
+    let multiplied = kept.multiplied_by(&functions, target, grid);
     let costs = Costs::new(target, &functions, grid, multiplied);
     let mut facts = Facts::of(module);
     let mut may_store = true;
@@ -141,7 +143,7 @@ pub(super) fn choose<'c: 'a, 'a>(
         let engine = Engine {
             may_store,
             may_compute: may_compute && round < MOST_ROUNDS,
-            ..Engine::new(&graph, &catalog, &costs, &facts, &pins, grid)
+            ..Engine::new(&graph, &catalog, &costs, (&facts, &kept), &pins, grid)
         };
         let labels = engine.choose();
         let stored = engine.stored_bytes(&labels);
@@ -152,9 +154,7 @@ pub(super) fn choose<'c: 'a, 'a>(
         if round < MOST_ROUNDS
             && (engine.keep_in_threads(&labels) || keep.is_none() && engine.slice_products(&labels))
         {
-            // Accesses are neither added nor removed.
-            let accesses = engine.accesses.borrow();
-            costs.forget_ops(|operation| accesses.get(&operation).is_some_and(Option::is_some));
+            costs.forget_ops();
             continue;
         }
         let copies = if round == MOST_ROUNDS {

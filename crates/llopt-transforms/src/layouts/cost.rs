@@ -391,10 +391,9 @@ impl Costs {
         self.reductions.borrow_mut().price(combining, self.target)
     }
 
-    /// Forgets what ops cost, since some of them are no more, except those that are still there.
-    pub(super) fn forget_ops(&self, are_there: impl Fn(usize) -> bool) {
-        let mut of_ops = self.of_ops.borrow_mut();
-        of_ops.retain(|(operation, ..), _| are_there(*operation));
+    /// Forgets what ops cost, since some of them are no more.
+    pub(super) fn forget_ops(&self) {
+        self.of_ops.borrow_mut().clear();
     }
 
     /// The cost of storing a tensor from registers to a buffer in shared memory, which other warps may then read;

@@ -27,6 +27,7 @@ use super::facts::Facts;
 use super::graph::{Factor, Graph, Node, NodeKind, Use};
 use super::grid::Grid;
 use super::in_threads::InThreads;
+use super::kept::Kept;
 use super::labelling::{Cost, IMPOSSIBLE};
 
 use super::pins::Pins;
@@ -50,6 +51,8 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) catalog: &'g Catalog,
     pub(super) costs: &'g Costs,
     pub(super) facts: &'g Facts<'c, 'a>,
+    /// What is known of accesses and products.
+    pub(super) kept: &'g Kept,
     pub(super) grid: Grid,
     /// Whether factors of products may be stored to buffers for them.
     pub(super) may_store: bool,
@@ -115,7 +118,7 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
         graph: &'g Graph<'c, 'a>,
         catalog: &'g Catalog,
         costs: &'g Costs,
-        facts: &'g Facts<'c, 'a>,
+        (facts, kept): (&'g Facts<'c, 'a>, &'g Kept),
         pins: &'g Pins,
         grid: Grid,
     ) -> Self {
@@ -124,6 +127,7 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
             catalog,
             costs,
             facts,
+            kept,
             grid,
             may_store: true,
             may_compute: false,
@@ -358,9 +362,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let key = operation.to_raw().ptr as usize;
         let mut known = self.products.borrow_mut();
         let product = known.entry(key).or_insert_with(|| {
-            let product = Product::of(operation, self.may_store, self.costs.target, self.grid)?;
             let filled = [0, 1].map(|operand| self.may_run_on(operand, operation));
-            Some(Rc::new(product.while_filled(filled)))
+            let (may_store, target) = (self.may_store, self.costs.target);
+            let kept = self.kept;
+            kept.product(operation, may_store, filled, target, self.grid)
         });
         product.clone()
     }
@@ -486,7 +491,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     ) -> f32 {
         let layout = self.catalog.linear(map);
         if let Some(access) = self.access(operation) {
-            return access.cost(&layout, self.costs);
+            return self.cost_of_access(&access, map);
         }
         if !packs_neighbours(operation, &layout) {
             return OUT_OF_ORDER;

@@ -105,7 +105,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     continue;
                 };
                 let load = access.as_ref().map_or(0.0, |access| {
-                    access.cost(&self.catalog.linear(map), self.costs)
+                    self.cost_of_access(access, map)
                 });
                 let onwards = match self.catalog.is_in_memory(to) {
                     true => {
