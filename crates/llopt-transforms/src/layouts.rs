@@ -43,6 +43,7 @@ mod products;
 mod recompute;
 mod relation;
 mod residency;
+mod rewriting;
 mod search;
 mod shifted_sums;
 mod skipped;

@@ -17,7 +17,6 @@ use melior::ir::{OperationRef, Value, ValueLike};
 use rustc_hash::FxHashSet;
 
 use super::access::Access;
-use super::catalog::MapId;
 use super::engine::Engine;
 use crate::axis::{address, shape};
 
@@ -147,13 +146,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let found = found.map(|access| self.kept.access(access));
         self.accesses.borrow_mut().insert(key, found.clone());
         found
-    }
-
-    /// What it costs a warp in a layout.
-    pub(super) fn cost_of_access(&self, access: &Rc<Access>, map: MapId) -> f32 {
-        let layout = self.catalog.linear(map);
-        self.kept
-            .cost_of_access(access, (map, &layout), self.costs)
     }
 
     /// The same as a value of its own.

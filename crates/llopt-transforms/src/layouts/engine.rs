@@ -50,7 +50,7 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) graph: &'g Graph<'c, 'a>,
     pub(super) catalog: &'g Catalog,
     pub(super) costs: &'g Costs,
-    pub(super) facts: &'g Facts<'c, 'a>,
+    pub(super) facts: &'g Facts,
     /// What is known of accesses and products.
     pub(super) kept: &'g Kept,
     pub(super) grid: Grid,
@@ -118,7 +118,7 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
         graph: &'g Graph<'c, 'a>,
         catalog: &'g Catalog,
         costs: &'g Costs,
-        (facts, kept): (&'g Facts<'c, 'a>, &'g Kept),
+        (facts, kept): (&'g Facts, &'g Kept),
         pins: &'g Pins,
         grid: Grid,
     ) -> Self {
@@ -413,7 +413,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The cost of a reduction whose partial results stay in their threads until the loop ends.
-    fn cost_in_threads(
+    pub(super) fn cost_in_threads(
         &self,
         node: &Node<'c, 'a>,
         local: &InThreads<'c, 'a>,
@@ -425,25 +425,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let map = self.catalog.map(label)?;
         let (combining, layout) = (self.combining(*operation, map)?, self.catalog.linear(map));
         Some(local.cost(&combining, &layout, self.costs, &self.graph.frequencies))
-    }
-
-    /// Rewrites the loops in which it is cheaper to keep partial results in their threads; returns whether there were
-    /// any.
-    pub(super) fn keep_in_threads(&self, labels: &[LayoutId]) -> bool {
-        let mut rewritten = false;
-        for (node, &label) in self.graph.nodes.iter().zip(labels) {
-            let Some(local) = self.local(node) else {
-                continue;
-            };
-            let here = times(self.once(node, label), node.frequency);
-            let there = self.cost_in_threads(node, &local, label);
-            if there.is_some_and(|there| there < here)
-                && let Some(map) = self.catalog.map(label)
-            {
-                rewritten |= local.write(&self.catalog.linear(map)).is_some();
-            }
-        }
-        rewritten
     }
 
     /// The cost of an op that computes each element of a tensor by itself.
@@ -491,7 +472,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     ) -> f32 {
         let layout = self.catalog.linear(map);
         if let Some(access) = self.access(operation) {
-            return self.cost_of_access(&access, map);
+            let kept = self.kept;
+            return kept.cost_of_access(&access, (map, &layout), self.costs);
         }
         if !packs_neighbours(operation, &layout) {
             return OUT_OF_ORDER;

@@ -25,8 +25,8 @@ use llopt_dialects::tables::types::RankedTensor;
 use melior::ir::ValueLike;
 use rustc_hash::FxHashMap;
 
-use super::catalog::{LayoutId, MapId};
-use super::cost::{OutlineId, is_condition, times};
+use super::catalog::{Catalog, LayoutId, MapId};
+use super::cost::{Costs, OutlineId, is_condition, times};
 use super::engine::Engine;
 use super::labelling::{Cost, IMPOSSIBLE, Known, Problem};
 use super::relation::element_bits;
@@ -125,7 +125,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let table = match tables.get(&bringing) {
                 Some(table) => Rc::clone(table),
                 None => {
-                    let table = self.known(&bringing);
+                    let table = bringing.known(self.catalog, self.costs);
                     tables.insert(bringing, Rc::clone(&table));
                     table
                 }
@@ -171,21 +171,21 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         self.agree_along_k(&mut problem, candidates);
         problem
     }
+}
 
+impl Bringing {
     /// What is known of the costs of bringing a tensor from each of some layouts to each of others, row by row.
-    fn known(&self, bringing: &Bringing) -> Rc<[Known]> {
-        let frequency = f64::from_bits(bringing.frequency);
-        let (given, wanted) = (
-            self.known_ends(bringing, &bringing.given),
-            self.known_ends(bringing, &bringing.wanted),
-        );
+    fn known(&self, catalog: &Catalog, costs: &Costs) -> Rc<[Known]> {
+        let frequency = f64::from_bits(self.frequency);
+        let [given, wanted] =
+            [&self.given, &self.wanted].map(|layouts| self.ends(layouts, catalog, costs));
         let targets = wanted.iter().map(|end| {
             let end = end.as_ref()?;
             Some((end.outline?, end.unpacking))
         });
         let targets: Vec<Option<(OutlineId, f32)>> = targets.collect();
-        let reads = targets.iter().map(|target| match (target, bringing.way) {
-            (Some((outline, _)), Way::Ring) => self.costs.least_read(*outline),
+        let reads = targets.iter().map(|target| match (target, self.way) {
+            (Some((outline, _)), Way::Ring) => costs.least_read(*outline),
             _ => f32::INFINITY,
         });
         let reads: Vec<f32> = reads.collect();
@@ -193,18 +193,18 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         for source in &given {
             let begin = known.len();
             known.extend(wanted.iter().map(|target| match (source, target) {
-                (Some(source), Some(target)) => self.known_of_ends(bringing, source, target),
+                (Some(source), Some(target)) => self.known_of_ends(source, target, costs),
                 _ => Known::Exactly(IMPOSSIBLE),
             }));
             let Some(outline) = source.as_ref().and_then(|source| source.outline) else {
                 continue;
             };
             let row = &mut known[begin..];
-            self.costs.known(outline, &targets, |position, moved| {
+            costs.known(outline, &targets, |position, moved| {
                 if row[position] == Known::Exactly(0) {
                     return;
                 }
-                let is_whole = bringing.is_whole && bringing.way == Way::Conversion;
+                let is_whole = self.is_whole && self.way == Way::Conversion;
                 row[position] = match moved.price.filter(|_| is_whole) {
                     Some(price) => Known::Exactly(times(price, frequency)),
                     None => Known::AtLeast(times(moved.least.min(reads[position]), frequency)),
@@ -215,15 +215,20 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// These layouts of a tensor, as it is brought from or to them.
-    fn known_ends(&self, bringing: &Bringing, layouts: &[Option<LayoutId>]) -> Vec<Option<End>> {
+    fn ends(
+        &self,
+        layouts: &[Option<LayoutId>],
+        catalog: &Catalog,
+        costs: &Costs,
+    ) -> Vec<Option<End>> {
         let end = |&layout: &Option<LayoutId>| {
             let layout = layout?;
-            let map = self.catalog.map(layout);
-            let in_memory = self.catalog.is_in_memory(layout);
+            let map = catalog.map(layout);
+            let in_memory = catalog.is_in_memory(layout);
             let held = map.filter(|_| !in_memory);
-            let outline = |map| self.costs.outline(self.catalog, map, bringing.bits);
-            let compared = held.filter(|_| bringing.of_conditions);
-            let unpacking = |map| self.costs.unpacking(&self.catalog.linear(map));
+            let outline = |map| costs.outline(catalog, map, self.bits);
+            let compared = held.filter(|_| self.of_conditions);
+            let unpacking = |map| costs.unpacking(&catalog.linear(map));
             Some(End {
                 layout,
                 map,
@@ -236,18 +241,18 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// What is known without a look at both ends of a conversion.
-    fn known_of_ends(&self, bringing: &Bringing, source: &End, target: &End) -> Known {
+    fn known_of_ends(&self, source: &End, target: &End, costs: &Costs) -> Known {
         let at_least = |least: Option<f32>| {
-            let frequency = f64::from_bits(bringing.frequency);
+            let frequency = f64::from_bits(self.frequency);
             Known::AtLeast(least.map_or(0, |least| times(least, frequency)))
         };
         match (source.in_memory, target.in_memory) {
             (true, true) if source.is_same_as(target) => Known::Exactly(0),
             // Buffers are not copied.
             (true, true) => Known::Exactly(IMPOSSIBLE),
-            (true, false) => at_least(target.outline.map(|end| self.costs.least_load(end))),
-            _ if bringing.way == Way::Ring => Known::AtLeast(0),
-            (false, true) => at_least(source.outline.map(|end| self.costs.least_store(end))),
+            (true, false) => at_least(target.outline.map(|end| costs.least_load(end))),
+            _ if self.way == Way::Ring => Known::AtLeast(0),
+            (false, true) => at_least(source.outline.map(|end| costs.least_store(end))),
             (false, false) if source.is_same_as(target) => Known::Exactly(0),
             (false, false) => Known::AtLeast(0),
         }
