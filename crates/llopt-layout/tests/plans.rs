@@ -326,6 +326,13 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
                     let is = |kind: Option<_>, of| kind.is_none_or(|kind| kind == of);
                     assert!(is(kinds.store, shared.store.instruction.kind));
                     assert!(is(kinds.load, shared.load.instruction.kind));
+                    let costs = &machine.costs;
+                    if let (Some(of_from), Some(of_to)) = (outline(&from), outline(&to))
+                        && shared.rounds.is_empty()
+                    {
+                        assert!(of_from.least_store() <= shared.store.cost(costs));
+                        assert!(of_to.least_load() <= shared.load.cost(costs));
+                    }
                 }
                 _ => panic!("seed {seed}, {name}: {plan:#?}"),
             }

@@ -72,6 +72,18 @@ impl Outline {
         })
     }
 
+    /// A price below that of all stores of the registers to a buffer, whatever its layout is.
+    ///
+    /// Ensures: not more than the cost of a [`SharedAccess`](super::SharedAccess) of the layout, for the same machine.
+    pub fn least_store(&self) -> f32 {
+        self.store * BELOW
+    }
+
+    /// The same for all loads of the registers from a buffer.
+    pub fn least_load(&self) -> f32 {
+        self.load * BELOW
+    }
+
     /// A price below that of every plan from this layout to another one of the same tensor, or below what is left of it
     /// if others work while this block waits.
     ///

@@ -26,6 +26,7 @@ const LONGER: f32 = 0.5;
 const WIDEST: u64 = 16;
 
 /// An access to global memory.
+#[derive(PartialEq)]
 pub(super) struct Access {
     pub(super) shape: Vec<u64>,
     pub(super) element: Element,

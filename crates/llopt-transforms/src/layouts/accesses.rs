@@ -142,7 +142,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if let Some(known) = self.accesses.borrow().get(&key) {
             return known.clone();
         }
-        let found = self.describe_access(operation).map(Rc::new);
+        let found = self.describe_access(operation);
+        let found = found.map(|access| self.kept.access(access));
         self.accesses.borrow_mut().insert(key, found.clone());
         found
     }

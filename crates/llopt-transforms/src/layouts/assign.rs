@@ -13,11 +13,11 @@
 //! 3. Where it costs less to compute an operand once more in the layout that is wanted than to
 //!    convert it ([`super::recompute`]), what computes it is copied, and the labelling is found for
 //!    the program with the copies. Layouts, transfers, prices of conversions and facts about addresses
-//!    are kept: only what was copied is new. If nothing is copied although the prices of copies were relied on, the
+//!    are kept ([`super::kept`]): only what was copied is new. If nothing is copied although the prices of copies were relied on, the
 //!    labelling is found anew without these prices.
 //! 4. Where a loop adds up reductions and the chosen layout makes it cheaper, partial results stay
 //!    in their threads until the loop ends ([`super::locality`]). Where a product has few rows, warps divide k among
-//!    them ([`super::slices`]).
+//!    them ([`super::slices`]). Both happen together with the copies ([`super::rewriting`]).
 //! 5. If all the buffers that the labelling stores tensors to would not fit into shared memory together, it is found
 //!    anew without them.
 //! 6. Types get their layouts, and where an operand has another layout than its op wants, a
@@ -46,10 +46,12 @@ use super::engine::Engine;
 use super::facts::Facts;
 use super::graph::{Graph, Unrelated, dead};
 use super::grid::Grid;
+use super::kept::Kept;
 use super::pins::{Keep, Pins, release};
-use super::products::{Product, multiplied_by};
+use super::products::Product;
+use super::recompute::{self, Copies};
 use super::relation::is_cheap;
-use super::{recompute, transposed_products, write};
+use super::{rewriting, transposed_products, write};
 use crate::flow::Symbols;
 use crate::program::Program;
 use crate::scaled_dot;
@@ -129,7 +131,8 @@ pub(super) fn choose<'c: 'a, 'a>(
     let pins = keep.map_or_else(Pins::default, |keep| release(&functions, keep, grid));
     let symbols = Symbols::of(module);
     let catalog = Catalog::default();
-    let multiplied = multiplied_by(&functions, target, grid);
+    let kept = Kept::default();
+    let multiplied = kept.multiplied_by(&functions, target, grid);
     let costs = Costs::new(target, &functions, grid, multiplied);
     let mut facts = Facts::of(module);
     let mut may_store = true;
@@ -141,7 +144,7 @@ pub(super) fn choose<'c: 'a, 'a>(
         let engine = Engine {
             may_store,
             may_compute: may_compute && round < MOST_ROUNDS,
-            ..Engine::new(&graph, &catalog, &costs, &facts, &pins, grid)
+            ..Engine::new(&graph, &catalog, &costs, (&facts, &kept), &pins, grid)
         };
         let labels = engine.choose();
         let stored = engine.stored_bytes(&labels);
@@ -149,19 +152,29 @@ pub(super) fn choose<'c: 'a, 'a>(
             may_store = false;
             continue;
         }
-        if round < MOST_ROUNDS
-            && (engine.keep_in_threads(&labels) || keep.is_none() && engine.slice_products(&labels))
-        {
-            // Accesses are neither added nor removed.
-            let accesses = engine.accesses.borrow();
-            costs.forget_ops(|operation| accesses.get(&operation).is_some_and(Option::is_some));
-            continue;
-        }
-        let copies = if round == MOST_ROUNDS {
-            Vec::new()
-        } else {
-            recompute::instead_of_converting(&engine, &labels)
+        let is_last = round == MOST_ROUNDS;
+        let may_slice = keep.is_none();
+        let (rewritten, mut copies) = match is_last {
+            true => (Vec::new(), Copies::default()),
+            false => (
+                rewriting::rewritten(&engine, &labels, may_slice),
+                recompute::instead_of_converting(&engine, &labels),
+            ),
         };
+        if !rewritten.is_empty() {
+            let is_in_the_way = || rewriting::rewritten(&engine, &labels, may_slice) != rewritten;
+            if !copies.is_empty() && is_in_the_way() {
+                std::mem::take(&mut copies).undo();
+            }
+            // The rewriting may erase what was copied.
+            let copied = copies.facts(&facts);
+            if rewriting::rewrite(&engine, &labels, may_slice) {
+                costs.forget_ops();
+                may_compute &= copies.is_empty();
+                facts.copied(copied);
+                continue;
+            }
+        }
         may_compute = false;
         if copies.is_empty() {
             if engine.relies_on_computing(&labels) {
@@ -177,7 +190,8 @@ pub(super) fn choose<'c: 'a, 'a>(
             write::write(&engine, &labels);
             break;
         }
-        facts.copied(copies);
+        let copied = copies.facts(&facts);
+        facts.copied(copied);
     }
     for function in functions {
         write::retype_function(function);

@@ -566,12 +566,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// product get it from the store. A loop that the store is behind does not: a product has its own layouts there, and
     /// converting in each iteration what is stored once never pays.
     fn within_warps(&self, offer: Offer) -> Option<Offer> {
+        if !offer.of_result {
+            return None;
+        }
         let node = &self.graph.nodes[offer.node];
         let NodeKind::Op(operation, ..) = &node.kind else {
             return None;
         };
-        let is_store = OpFacts::of(*operation).anchor == Some(LayoutAnchor::Store);
-        if !offer.of_result || !is_store {
+        if OpFacts::of(*operation).anchor != Some(LayoutAnchor::Store) {
             return None;
         }
         let result = self.catalog.linear(self.catalog.map(offer.label)?);

@@ -206,6 +206,14 @@ impl Catalog {
         from: LayoutId,
         to: ShapeId,
     ) -> Option<LayoutId> {
+        {
+            // Most ops work element by element, and most of their tensors have one shape.
+            let tables = self.tables.borrow();
+            let is_same = *tables.relations.values[relation.0] == Relation::Same;
+            if is_same && tables.layouts[from.0].shape == to {
+                return Some(from);
+            }
+        }
         let key = (relation, transfer, from, to);
         if let Some(&known) = self.tables.borrow().transfers.get(&key) {
             return known;

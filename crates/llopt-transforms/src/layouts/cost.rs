@@ -358,6 +358,24 @@ impl Costs {
         }
     }
 
+    /// What [`Costs::store`] from this end is not below, whatever the buffer.
+    pub(super) fn least_store(&self, from: OutlineId) -> f32 {
+        let OutlineId(from) = from;
+        let stored = self.outlines.borrow().outlines[from as usize].least_store();
+        stored + self.of_each_conversion() + self.barrier()
+    }
+
+    /// What [`Costs::load`] to this end is not below.
+    pub(super) fn least_load(&self, to: OutlineId) -> f32 {
+        self.least_read(to) + self.of_each_conversion()
+    }
+
+    /// The same for a buffer that waits for its reader ([`super::ahead`]).
+    pub(super) fn least_read(&self, to: OutlineId) -> f32 {
+        let OutlineId(to) = to;
+        self.outlines.borrow().outlines[to as usize].least_load()
+    }
+
     /// What an op costs once in a layout, found only the first time.
     pub(super) fn of_op(&self, key: (usize, LayoutId, bool), find: impl FnOnce() -> f32) -> f32 {
         if let Some(&known) = self.of_ops.borrow().get(&key) {
@@ -373,10 +391,9 @@ impl Costs {
         self.reductions.borrow_mut().price(combining, self.target)
     }
 
-    /// Forgets what ops cost, since some of them are no more, except those that are still there.
-    pub(super) fn forget_ops(&self, are_there: impl Fn(usize) -> bool) {
-        let mut of_ops = self.of_ops.borrow_mut();
-        of_ops.retain(|(operation, ..), _| are_there(*operation));
+    /// Forgets what ops cost, since some of them are no more.
+    pub(super) fn forget_ops(&self) {
+        self.of_ops.borrow_mut().clear();
     }
 
     /// The cost of storing a tensor from registers to a buffer in shared memory, which other warps may then read;
@@ -387,8 +404,12 @@ impl Costs {
         [from, to]: [MapId; 2],
         tensor: (Element, &[u64]),
     ) -> f32 {
-        let barrier = self.with_barriers(self.machine.costs.block_barrier, 1);
-        self.access(catalog, [from, to], tensor, Access::Store) + barrier
+        self.access(catalog, [from, to], tensor, Access::Store) + self.barrier()
+    }
+
+    /// What a barrier of the block costs that code of its own needs.
+    fn barrier(&self) -> f32 {
+        self.with_barriers(self.machine.costs.block_barrier, 1)
     }
 
     /// The cost of loading it from there.
@@ -479,7 +500,7 @@ impl Costs {
         operation: OperationRef<'c, 'a>,
         computation: Computation,
         layout: &LinearLayout,
-        facts: &Facts<'c, 'a>,
+        facts: &Facts,
     ) -> f32 {
         if computation == Computation::NOTHING {
             return 0.0;
@@ -492,7 +513,7 @@ impl Costs {
         &self,
         operation: OperationRef<'c, 'a>,
         layout: &LinearLayout,
-        facts: &Facts<'c, 'a>,
+        facts: &Facts,
         bits: u32,
     ) -> f32 {
         let words = bits.div_ceil(32) as f32;
@@ -548,7 +569,7 @@ fn fills(registers: &LinearLayout, memory: &LinearLayout) -> bool {
 fn unlike<'c: 'a, 'a>(
     operation: OperationRef<'c, 'a>,
     layout: &LinearLayout,
-    facts: &Facts<'c, 'a>,
+    facts: &Facts,
 ) -> u64 {
     let Some(result) = operation.result_value(0).filter(|result| {
         let element = result.r#type().element_or_self();
@@ -583,41 +604,81 @@ pub(super) fn registers(layout: &LinearLayout) -> u64 {
 #[cfg(test)]
 mod tests {
     use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
+    use llopt_dialects::layout::product;
     use melior::Context;
     use melior::ir::Type;
 
     use super::*;
 
+    /// Rows or columns in threads, warps along either dimension: conversions between these stay in threads, in warps, or in
+    /// the block.
+    fn blocked(catalog: &Catalog, lanes: u32) -> Vec<MapId> {
+        let shape = catalog.shape(&[64, 64]);
+        let mut maps = Vec::new();
+        for size in [[1, 1], [1, 4], [4, 1]] {
+            for order in [[0, 1], [1, 0]] {
+                for warps in [[4, 1], [1, 4]] {
+                    let blocked = Blocked {
+                        size_per_thread: size.to_vec(),
+                        threads_per_warp: vec![8, lanes / 8],
+                        warps_per_cta: warps.to_vec(),
+                        order: order.to_vec(),
+                        cga_layout: CgaLayout::single(2),
+                    };
+                    let layout = catalog.layout(Encoding::Blocked(blocked), shape);
+                    maps.push(catalog.map(layout).unwrap());
+                }
+            }
+        }
+        maps
+    }
+
+    /// The costs of a module without functions, for four warps, and the lanes of a warp.
+    fn costs(target: &str) -> (Costs, u32) {
+        let target = Target::parse(target).unwrap();
+        let lanes = target.warp_size();
+        let grid = Grid {
+            num_warps: 4,
+            threads_per_warp: lanes,
+            num_ctas: 1,
+        };
+        (Costs::new(target, &[], grid, Multiplied::Nowhere), lanes)
+    }
+
+    #[test]
+    fn what_is_known_of_an_access_to_a_buffer_is_not_above_its_price() {
+        for target in ["cuda:90", "hip:gfx942", "hip:gfx1100"] {
+            let (costs, lanes) = costs(target);
+            let catalog = Catalog::default();
+            let shape = catalog.shape(&[64, 64]);
+            let buffers = [true, false].map(|rows| {
+                let blocks = CgaLayout::single(2);
+                let encoding = product::in_memory(0, [64, 64], 16, rows, blocks);
+                let buffer = catalog.layout(encoding.unwrap(), shape);
+                catalog.map(buffer).unwrap()
+            });
+            for map in blocked(&catalog, lanes) {
+                let end = costs.outline(&catalog, map, 16).unwrap();
+                let (stored, loaded) = (costs.least_store(end), costs.least_load(end));
+                assert!(stored > 0.0 && loaded > 0.0);
+                for buffer in buffers {
+                    let tensor = (Element::F16, &[64, 64][..]);
+                    let store = costs.store(&catalog, [map, buffer], tensor);
+                    let load = costs.load(&catalog, [buffer, map], tensor);
+                    assert!(stored <= store, "{target}: {stored} {store}");
+                    assert!(loaded <= load, "{target}: {loaded} {load}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn what_is_known_of_a_conversion_of_conditions_contains_their_unpacking() {
         let context = Context::new();
-        for (target, lanes) in [("cuda:90", 32), ("hip:gfx942", 64)] {
-            let grid = Grid {
-                num_warps: 4,
-                threads_per_warp: lanes,
-                num_ctas: 1,
-            };
-            let target = Target::parse(target).unwrap();
-            let costs = Costs::new(target, &[], grid, Multiplied::Nowhere);
+        for target in ["cuda:90", "hip:gfx942"] {
+            let (costs, lanes) = costs(target);
             let catalog = Catalog::default();
-            let shape = catalog.shape(&[64, 64]);
-            // Rows or columns in threads, warps along either dimension: conversions stay in threads, in warps, or in the block.
-            let mut maps = Vec::new();
-            for size in [[1, 1], [1, 4], [4, 1]] {
-                for order in [[0, 1], [1, 0]] {
-                    for warps in [[4, 1], [1, 4]] {
-                        let blocked = Blocked {
-                            size_per_thread: size.to_vec(),
-                            threads_per_warp: vec![8, lanes / 8],
-                            warps_per_cta: warps.to_vec(),
-                            order: order.to_vec(),
-                            cga_layout: CgaLayout::single(2),
-                        };
-                        let layout = catalog.layout(Encoding::Blocked(blocked), shape);
-                        maps.push(catalog.map(layout).unwrap());
-                    }
-                }
-            }
+            let maps = blocked(&catalog, lanes);
             for (element, is_unpacked) in [("i1", true), ("i8", false)] {
                 let text = format!("tensor<64x64x{element}>");
                 let tensor = RankedTensor::of(Type::parse(&context, &text).unwrap());

@@ -22,12 +22,13 @@ use super::access::Access;
 use super::buffer;
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::Combining;
-use super::cost::{Computation, Costs, OutlineId, is_condition, registers, times};
+use super::cost::{Computation, Costs, registers, times};
 use super::facts::Facts;
 use super::graph::{Factor, Graph, Node, NodeKind, Use};
 use super::grid::Grid;
 use super::in_threads::InThreads;
-use super::labelling::{Cost, IMPOSSIBLE, Known, Problem};
+use super::kept::Kept;
+use super::labelling::{Cost, IMPOSSIBLE};
 
 use super::pins::Pins;
 use super::pressure;
@@ -44,46 +45,14 @@ const BESIDE: u32 = 40;
 /// the buffer is better, as its name needs no other layout of the registers that are stored.
 const RENAMED: f32 = 1.0 / 64.0;
 
-/// What is known of bringing a tensor from one layout to another before anybody asks for a price depends on this alone.
-#[derive(PartialEq, Eq, Hash)]
-struct Bringing {
-    /// The layouts in which the tensor may be, and those that are wanted, by the labels of both ends.
-    given: Rc<[Option<LayoutId>]>,
-    wanted: Rc<[Option<LayoutId>]>,
-    /// The bits of an element.
-    bits: u32,
-    /// How often it is brought, as bits.
-    frequency: u64,
-    /// Whether prices of conversions apply.
-    has_prices: bool,
-    /// Whether the elements are conditions, which are moved as bytes and then compared.
-    of_conditions: bool,
-    /// Whether the tensor is taken as a whole.
-    is_whole: bool,
-}
-
-/// One of these layouts, of which each pair asks.
-struct End {
-    layout: LayoutId,
-    map: Option<MapId>,
-    outline: Option<OutlineId>,
-    /// What elements that were moved to the layout take in addition.
-    unpacking: f32,
-}
-
-impl End {
-    /// Whether the other end has every element in the same place.
-    fn is_same_as(&self, other: &End) -> bool {
-        self.layout == other.layout || self.map.is_some() && self.map == other.map
-    }
-}
-
 /// The search for the layouts of a module.
 pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) graph: &'g Graph<'c, 'a>,
     pub(super) catalog: &'g Catalog,
     pub(super) costs: &'g Costs,
-    pub(super) facts: &'g Facts<'c, 'a>,
+    pub(super) facts: &'g Facts,
+    /// What is known of accesses and products.
+    pub(super) kept: &'g Kept,
     pub(super) grid: Grid,
     /// Whether factors of products may be stored to buffers for them.
     pub(super) may_store: bool,
@@ -149,7 +118,7 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
         graph: &'g Graph<'c, 'a>,
         catalog: &'g Catalog,
         costs: &'g Costs,
-        facts: &'g Facts<'c, 'a>,
+        (facts, kept): (&'g Facts, &'g Kept),
         pins: &'g Pins,
         grid: Grid,
     ) -> Self {
@@ -158,6 +127,7 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
             catalog,
             costs,
             facts,
+            kept,
             grid,
             may_store: true,
             may_compute: false,
@@ -183,161 +153,8 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
 }
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
-    /// The costs of choosing among these candidates, where values may be computed once more for the uses that require
-    /// them in another layout or not.
-    pub(super) fn problem<'f>(
-        &'f self,
-        candidates: &'f [Vec<LayoutId>],
-        may_compute: bool,
-    ) -> Problem<'f> {
-        let mut problem = Problem::new();
-        for (index, (node, labels)) in self.graph.nodes.iter().zip(candidates).enumerate() {
-            if self.followed(index).is_some() {
-                problem.add_node(vec![0]);
-                continue;
-            }
-            let local = self.local(node);
-            let costs = labels
-                .iter()
-                .map(|&label| self.cost(node, local.as_ref(), label));
-            problem.add_node(costs.collect());
-        }
-        // Most uses have the same layouts at their ends as others.
-        let mut tables: FxHashMap<Bringing, Rc<[Known]>> = FxHashMap::default();
-        for used in &self.graph.uses {
-            let (producer, consumer) = (used.producer, used.consumer);
-            if self.followed(producer).is_some() {
-                continue;
-            }
-            let (from, to) = (&self.graph.nodes[producer], &self.graph.nodes[consumer]);
-            let given: Rc<[_]> = candidates[producer]
-                .iter()
-                .map(|&label| self.given(from, used.shape, label))
-                .collect();
-            let wanted: Rc<[_]> = candidates[consumer]
-                .iter()
-                .map(|&label| self.wanted(to, used, label))
-                .collect();
-            let is_ahead = from.operation().is_some_and(|load| self.is_ahead(load));
-            let tensor = RankedTensor::of(used.value.r#type());
-            let bringing = Bringing {
-                given: Rc::clone(&given),
-                wanted: Rc::clone(&wanted),
-                bits: tensor.map_or(32, element_bits),
-                frequency: used.frequency.to_bits(),
-                // A ring has prices of its own.
-                has_prices: !is_ahead,
-                of_conditions: tensor.is_some_and(is_condition),
-                is_whole: self.parts(consumer) == 0,
-            };
-            let table = match tables.get(&bringing) {
-                Some(table) => Rc::clone(table),
-                None => {
-                    let table = self.known(&bringing);
-                    tables.insert(bringing, Rc::clone(&table));
-                    table
-                }
-            };
-            let columns = wanted.len();
-            let may_compute_it = may_compute && self.is_from_nothing(producer);
-            // What it costs to compute the value in each layout.
-            let of_column: Vec<OnceCell<Option<Cost>>> = match may_compute_it {
-                true => vec![OnceCell::new(); columns],
-                false => Vec::new(),
-            };
-            let known = |from: usize, to: usize| {
-                let moved = table[from * columns + to];
-                let Some(computed) = of_column.get(to).filter(|_| moved.least() != 0) else {
-                    return moved;
-                };
-                let anew = computed.get_or_init(|| {
-                    let layout = wanted[to].filter(|layout| !self.catalog.is_in_memory(*layout))?;
-                    self.computed_anew(used.value, layout)
-                });
-                match (given[from], anew) {
-                    (Some(_), &Some(anew)) => moved.min(anew),
-                    _ => moved,
-                }
-            };
-            let (given, wanted) = (Rc::clone(&given), Rc::clone(&wanted));
-            problem.add_edge_above(producer, consumer, known, move |from, to| {
-                match (given[from], wanted[to]) {
-                    (Some(from), Some(to)) if may_compute => self.brought(used, from, to),
-                    (Some(from), Some(to)) => times(self.moved(used, from, to), used.frequency),
-                    _ => IMPOSSIBLE,
-                }
-            });
-        }
-        for factor in &self.graph.factors {
-            let (products, factors) = (&candidates[factor.product], &candidates[factor.node]);
-            let frequency = self.graph.nodes[factor.product].frequency;
-            problem.add_edge(factor.product, factor.node, move |product, label| {
-                let cost = self.taken(factor, products[product], factors[label]);
-                cost.map_or(IMPOSSIBLE, |cost| times(cost, frequency))
-            });
-        }
-        self.agree_along_k(&mut problem, candidates);
-        problem
-    }
-
-    /// What is known of the costs of bringing a tensor from each of some layouts to each of others, row by row.
-    fn known(&self, bringing: &Bringing) -> Rc<[Known]> {
-        let ends = |layouts: &[Option<LayoutId>]| -> Vec<Option<End>> {
-            let end = |&layout: &Option<LayoutId>| {
-                let layout = layout?;
-                let map = self.catalog.map(layout);
-                let in_memory = self.catalog.is_in_memory(layout);
-                let held = map.filter(|_| !in_memory);
-                let outline = |map| self.costs.outline(self.catalog, map, bringing.bits);
-                let compared = held.filter(|_| bringing.of_conditions);
-                let unpacking = |map| self.costs.unpacking(&self.catalog.linear(map));
-                Some(End {
-                    layout,
-                    map,
-                    outline: held.and_then(outline),
-                    unpacking: compared.map_or(0.0, unpacking),
-                })
-            };
-            layouts.iter().map(end).collect()
-        };
-        let frequency = f64::from_bits(bringing.frequency);
-        let (given, wanted) = (ends(&bringing.given), ends(&bringing.wanted));
-        let targets = wanted.iter().map(|end| {
-            let end = end.as_ref()?;
-            Some((end.outline?, end.unpacking))
-        });
-        let targets: Vec<Option<(OutlineId, f32)>> = targets.collect();
-        let mut known = Vec::with_capacity(given.len() * wanted.len());
-        for source in &given {
-            let begin = known.len();
-            known.extend(wanted.iter().map(|target| match (source, target) {
-                (Some(source), Some(target))
-                    if bringing.has_prices && source.is_same_as(target) =>
-                {
-                    Known::Exactly(0)
-                }
-                (Some(_), Some(_)) => Known::AtLeast(0),
-                _ => Known::Exactly(IMPOSSIBLE),
-            }));
-            let outline = source.as_ref().and_then(|source| source.outline);
-            let Some(outline) = outline.filter(|_| bringing.has_prices) else {
-                continue;
-            };
-            let row = &mut known[begin..];
-            self.costs.known(outline, &targets, |position, moved| {
-                if row[position] != Known::Exactly(0) {
-                    row[position] = match moved.price.filter(|_| bringing.is_whole) {
-                        Some(price) => Known::Exactly(times(price, frequency)),
-                        None => Known::AtLeast(times(moved.least, frequency)),
-                    };
-                }
-            });
-        }
-        known.into()
-    }
-
     /// What it costs to bring an operand from one layout to another, or to compute it there, as often as it is used.
-    fn brought(&self, used: &Use<'c, 'a>, from: LayoutId, to: LayoutId) -> Cost {
+    pub(super) fn brought(&self, used: &Use<'c, 'a>, from: LayoutId, to: LayoutId) -> Cost {
         self.or_computed(used, times(self.moved(used, from, to), used.frequency), to)
     }
 
@@ -545,15 +362,16 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let key = operation.to_raw().ptr as usize;
         let mut known = self.products.borrow_mut();
         let product = known.entry(key).or_insert_with(|| {
-            let product = Product::of(operation, self.may_store, self.costs.target, self.grid)?;
             let filled = [0, 1].map(|operand| self.may_run_on(operand, operation));
-            Some(Rc::new(product.while_filled(filled)))
+            let (may_store, target) = (self.may_store, self.costs.target);
+            let kept = self.kept;
+            kept.product(operation, may_store, filled, target, self.grid)
         });
         product.clone()
     }
 
     /// The cost of a node with a label, times its frequency.
-    fn cost(
+    pub(super) fn cost(
         &self,
         node: &Node<'c, 'a>,
         local: Option<&InThreads<'c, 'a>>,
@@ -595,7 +413,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 
     /// The cost of a reduction whose partial results stay in their threads until the loop ends.
-    fn cost_in_threads(
+    pub(super) fn cost_in_threads(
         &self,
         node: &Node<'c, 'a>,
         local: &InThreads<'c, 'a>,
@@ -607,25 +425,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let map = self.catalog.map(label)?;
         let (combining, layout) = (self.combining(*operation, map)?, self.catalog.linear(map));
         Some(local.cost(&combining, &layout, self.costs, &self.graph.frequencies))
-    }
-
-    /// Rewrites the loops in which it is cheaper to keep partial results in their threads; returns whether there were
-    /// any.
-    pub(super) fn keep_in_threads(&self, labels: &[LayoutId]) -> bool {
-        let mut rewritten = false;
-        for (node, &label) in self.graph.nodes.iter().zip(labels) {
-            let Some(local) = self.local(node) else {
-                continue;
-            };
-            let here = times(self.once(node, label), node.frequency);
-            let there = self.cost_in_threads(node, &local, label);
-            if there.is_some_and(|there| there < here)
-                && let Some(map) = self.catalog.map(label)
-            {
-                rewritten |= local.write(&self.catalog.linear(map)).is_some();
-            }
-        }
-        rewritten
     }
 
     /// The cost of an op that computes each element of a tensor by itself.
@@ -673,7 +472,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     ) -> f32 {
         let layout = self.catalog.linear(map);
         if let Some(access) = self.access(operation) {
-            return access.cost(&layout, self.costs);
+            let kept = self.kept;
+            return kept.cost_of_access(&access, (map, &layout), self.costs);
         }
         if !packs_neighbours(operation, &layout) {
             return OUT_OF_ORDER;

@@ -7,32 +7,32 @@ use melior::ir::{OperationRef, Value};
 
 use crate::axis::{AxisAnalysis, AxisFacts};
 
-/// Axis facts of a module and of copies that were made since: a copy has the facts of the original.
-pub(super) struct Facts<'c, 'a> {
+/// Axis facts of a module and of copies that were made since: a copy has the facts of the original, which need not be there any
+/// more.
+pub(super) struct Facts {
     analysis: AxisAnalysis,
-    originals: HashMap<usize, Value<'c, 'a>>,
+    copies: HashMap<usize, AxisFacts>,
 }
 
-impl<'c: 'a, 'a> Facts<'c, 'a> {
+impl Facts {
     /// Analyses a module.
-    pub(super) fn of(module: OperationRef<'c, 'a>) -> Self {
+    pub(super) fn of(module: OperationRef<'_, '_>) -> Self {
         Self {
             analysis: AxisAnalysis::of(module),
-            originals: HashMap::new(),
+            copies: HashMap::new(),
         }
     }
 
-    /// Records copies, each with its original.
-    pub(super) fn copied(&mut self, copies: Vec<(Value<'c, 'a>, Value<'c, 'a>)>) {
-        for (copy, original) in copies {
-            let first = self.originals.get(&key(original)).copied();
-            self.originals.insert(key(copy), first.unwrap_or(original));
-        }
+    /// Records what is known of copies.
+    pub(super) fn copied(&mut self, copies: Vec<(Value<'_, '_>, AxisFacts)>) {
+        let copies = copies.into_iter();
+        self.copies
+            .extend(copies.map(|(copy, facts)| (key(copy), facts)));
     }
 
     /// What is known about a value.
-    pub(super) fn of_value(&self, value: Value<'c, 'a>) -> AxisFacts {
-        let original = self.originals.get(&key(value)).copied();
-        self.analysis.facts(original.unwrap_or(value))
+    pub(super) fn of_value(&self, value: Value<'_, '_>) -> AxisFacts {
+        let copied = self.copies.get(&key(value)).cloned();
+        copied.unwrap_or_else(|| self.analysis.facts(value))
     }
 }

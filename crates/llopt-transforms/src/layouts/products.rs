@@ -18,6 +18,8 @@
 //! repeated work of warps beyond the edge of the result; and the time to read factors in shared memory, as far as
 //! that is longer.
 
+use std::cell::OnceCell;
+
 use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
 use llopt_dialects::layout::{product, transfer};
 use llopt_dialects::tables::types::RankedTensor;
@@ -30,9 +32,8 @@ use llopt_target::Target;
 use llopt_target::matrix::{MatrixElement, MatrixInstruction, Operand, instructions_for};
 use melior::ir::{OperationRef, Type, TypeLike, Value, ValueLike};
 
-use super::cost::{Multiplied, registers};
+use super::cost::registers;
 use super::grid::Grid;
-use crate::products::products_in;
 
 /// Parts of a multiprocessor that have a matrix unit each; a warp uses one of them.
 pub(crate) const UNITS: f32 = 4.0;
@@ -59,6 +60,8 @@ pub(super) struct Product {
     pub(super) grid: Grid,
     /// The layouts of the result that matrix units leave, each with the instruction.
     by_units: Vec<(Encoding, &'static MatrixInstruction)>,
+    /// [`Product::transposed_before`] of both factors.
+    transposed: [OnceCell<Option<Encoding>>; 2],
 }
 
 /// The types in which a matrix unit may take an element. `rounds` says whether `f32` may lose precision.
@@ -110,23 +113,6 @@ fn k_is_contiguous(buffer: &Encoding, operand: usize, shape: &[u64]) -> bool {
     })
 }
 
-/// What computes the products of functions.
-pub(super) fn multiplied_by(
-    functions: &[OperationRef<'_, '_>],
-    target: Target,
-    grid: Grid,
-) -> Multiplied {
-    let mut multiplied = Multiplied::Nowhere;
-    for product in functions.iter().flat_map(|function| products_in(*function)) {
-        let product = Product::of(product, true, target, grid);
-        if !product.is_some_and(|product| product.has_unit()) {
-            return Multiplied::ByThreads;
-        }
-        multiplied = Multiplied::ByUnits;
-    }
-    multiplied
-}
-
 /// How the blocks of a cluster may share the result of a product: each has all rows, all columns, or neither, those
 /// with the most square parts first. No two blocks contribute to the same element.
 pub(crate) fn shares_of(shape: &[u64], blocks: u32) -> Vec<CgaLayout> {
@@ -164,6 +150,16 @@ impl Product {
         target: Target,
         grid: Grid,
     ) -> Option<Self> {
+        Self::described(operation, may_store, target, grid).map(Self::with_units)
+    }
+
+    /// The same without the plans of matrix units, which follow from it.
+    pub(super) fn described(
+        operation: OperationRef<'_, '_>,
+        may_store: bool,
+        target: Target,
+        grid: Grid,
+    ) -> Option<Self> {
         if let Some(dot) = tt::DotScaledOp::of(operation) {
             return Self::of_scaled(dot, target, grid);
         }
@@ -185,7 +181,9 @@ impl Product {
             || a.element().bit_width() != Some(8)
             || !d.element().is_f32();
         let by_groups = may_store && precise;
-        Some(Self::new(shape, depth, elements, by_groups, target, grid))
+        Some(Self::without_units(
+            shape, depth, elements, by_groups, None, target, grid,
+        ))
     }
 
     /// The product of factors with scales, if a matrix unit might take them: small floats that are packed along k,
@@ -216,15 +214,22 @@ impl Product {
         let group = groups.first().copied();
         let sums = elements_of(RankedTensor::of(dot.d().r#type())?.element(), false);
         let elements = sums.iter().map(|&sum| [a, b, sum]).collect();
-        Some(Self::with_scales(
+        Some(Self::without_units(
             shape, depth, elements, false, group, target, grid,
         ))
     }
 
-    /// The product in a loop that copies the next elements of these factors while it runs.
-    pub(super) fn while_filled(mut self, filled: [bool; 2]) -> Self {
-        self.filled = filled;
-        self
+    /// Whether both have the same plans, with the same costs, for one target and grid.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let described = |of: &Self| (of.depth, of.by_groups, of.group, of.filled);
+        described(self) == described(other)
+            && self.shape == other.shape
+            && self.elements == other.elements
+    }
+
+    /// Whether both are computed by the same plans.
+    pub(super) fn has_plans_of(&self, other: &Self) -> bool {
+        self.encodings().eq(other.encodings())
     }
 
     /// Whether a matrix unit computes it.
@@ -255,10 +260,16 @@ impl Product {
         target: Target,
         grid: Grid,
     ) -> Self {
-        Self::with_scales(shape, depth, elements, by_groups, None, target, grid)
+        Self::without_units(shape, depth, elements, by_groups, None, target, grid).with_units()
     }
 
-    fn with_scales(
+    /// The product with the plans of matrix units.
+    pub(super) fn with_units(mut self) -> Self {
+        self.by_units = self.find_units();
+        self
+    }
+
+    fn without_units(
         shape: Vec<u64>,
         depth: u64,
         elements: Vec<[MatrixElement; 3]>,
@@ -267,7 +278,7 @@ impl Product {
         target: Target,
         grid: Grid,
     ) -> Self {
-        let mut product = Self {
+        Self {
             shape,
             depth,
             elements,
@@ -277,9 +288,8 @@ impl Product {
             target,
             grid,
             by_units: Vec::new(),
-        };
-        product.by_units = product.find_units();
-        product
+            transposed: Default::default(),
+        }
     }
 
     /// The layouts of the result in which it may be computed: those of matrix units, the most square
@@ -438,6 +448,13 @@ impl Product {
     /// The buffer with k contiguous that a factor may be read from, if no instruction transposes it while reading:
     /// none reads it where the other dimension is contiguous.
     pub(super) fn transposed_before(&self, operand: usize) -> Option<Encoding> {
+        let known = &self.transposed[operand];
+        known
+            .get_or_init(|| self.find_transposed_before(operand))
+            .clone()
+    }
+
+    fn find_transposed_before(&self, operand: usize) -> Option<Encoding> {
         let &[rows, columns] = &self.shape[..] else {
             return None;
         };
@@ -744,7 +761,8 @@ mod tests {
     #[test]
     fn copies_are_exposed_behind_many_products_with_few_columns() {
         let cycles = |filled| {
-            let mut product = product("cuda:90", [128, 256], 64).while_filled(filled);
+            let mut product = product("cuda:90", [128, 256], 64);
+            product.filled = filled;
             product.grid.num_warps = 8;
             product.by_units = product.find_units();
             let memory = product.in_memory(0)[0].linear_layout(&[128, 64]).unwrap();

@@ -20,9 +20,11 @@ use rustc_hash::FxHashMap;
 use super::catalog::LayoutId;
 use super::cost::times;
 use super::engine::Engine;
+use super::facts::Facts;
 use super::graph::{Node, NodeKind};
 use super::labelling::{Cost, IMPOSSIBLE};
 use super::relation::{Relation, element_bits};
+use crate::axis::AxisFacts;
 
 /// The largest number of ops of a slice.
 const LARGEST: usize = 64;
@@ -43,13 +45,49 @@ struct Slice<'c, 'a> {
 /// A copy of a value, and the original.
 type Copied<'c, 'a> = (Value<'c, 'a>, Value<'c, 'a>);
 
-/// Copies the slices that cost less than the conversions to which `labels` would lead; returns the values that were
-/// copied.
+/// What was copied.
+#[derive(Default)]
+pub(super) struct Copies<'c, 'a> {
+    /// The copies with their originals, each behind those that it uses.
+    values: Vec<Copied<'c, 'a>>,
+    /// The operands that copies have replaced: the op, the position, and what was there.
+    replaced: Vec<(OperationRef<'c, 'a>, usize, Value<'c, 'a>)>,
+}
+
+impl<'c: 'a, 'a> Copies<'c, 'a> {
+    /// Whether nothing was copied.
+    pub(super) fn is_empty(&self) -> bool {
+        self.replaced.is_empty()
+    }
+
+    /// What is known of each copy, which is what is known of its original.
+    pub(super) fn facts(&self, facts: &Facts) -> Vec<(Value<'c, 'a>, AxisFacts)> {
+        let values = self.values.iter();
+        values
+            .map(|&(copy, original)| (copy, facts.of_value(original)))
+            .collect()
+    }
+
+    /// Puts back what was there before.
+    pub(super) fn undo(self) {
+        for (operation, operand, value) in self.replaced {
+            operation.set_operand_value(operand, value);
+        }
+        for (copy, _) in self.values.into_iter().rev() {
+            let number = copy.result_index();
+            if let Some(operation) = copy.defining_op().filter(|_| number == Some(0)) {
+                operation.erase();
+            }
+        }
+    }
+}
+
+/// Copies the slices that cost less than the conversions to which `labels` would lead.
 pub(super) fn instead_of_converting<'c: 'a, 'a>(
     engine: &Engine<'_, 'c, 'a>,
     labels: &[LayoutId],
-) -> Vec<Copied<'c, 'a>> {
-    let mut copied = Vec::new();
+) -> Copies<'c, 'a> {
+    let mut copies = Copies::default();
     for used in &engine.graph.uses {
         let (producer, consumer) = (used.producer, used.consumer);
         let nodes = &engine.graph.nodes;
@@ -69,12 +107,14 @@ pub(super) fn instead_of_converting<'c: 'a, 'a>(
         let found = slice.compute(engine, labels, used.value, wanted, conversion - 1);
         if found
             && !slice.operations.is_empty()
-            && let Some(value) = slice.copy(used.value, &mut copied)
+            && let Some(value) = slice.copy(used.value, &mut copies.values)
         {
+            let replaced = (used.operation, used.operand, used.value);
+            copies.replaced.push(replaced);
             used.operation.set_operand_value(used.operand, value);
         }
     }
-    copied
+    copies
 }
 
 /// Whether an op gives the same wherever it stands, and is worth while to copy.
@@ -359,5 +399,93 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
             }
         }
         copies.get(&key(value)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use llopt_dialects::meaning::facts::Control;
+    use llopt_mlir::ir::Walk;
+    use llopt_target::Target;
+    use melior::Context;
+    use melior::dialect::DialectRegistry;
+
+    use super::*;
+    use crate::flow::Symbols;
+    use crate::layouts::Grid;
+    use crate::layouts::catalog::Catalog;
+    use crate::layouts::cost::Costs;
+    use crate::layouts::graph::Graph;
+    use crate::layouts::kept::Kept;
+    use crate::layouts::pins::Pins;
+
+    /// A transposition, whose loads and stores want the products `%v` along different dimensions of a block's threads.
+    const TRANSPOSES: &str = r#"
+module {
+  tt.func @kernel(%from: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %to: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32 {tt.divisibility = 16 : i32}) {
+    %range = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+    %width = tt.splat %n : i32 -> tensor<64xi32>
+    %v = arith.muli %range, %width : tensor<64xi32>
+    %rows = tt.expand_dims %v {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %columns = tt.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+    %row = tt.broadcast %rows : tensor<64x1xi32> -> tensor<64x64xi32>
+    %column = tt.broadcast %columns : tensor<1x64xi32> -> tensor<64x64xi32>
+    %offset = arith.addi %row, %column : tensor<64x64xi32>
+    %f = tt.splat %from : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+    %p = tt.addptr %f, %offset : tensor<64x64x!tt.ptr<f32>>, tensor<64x64xi32>
+    %x = tt.load %p : tensor<64x64x!tt.ptr<f32>>
+    %turned = tt.trans %x {order = array<i32: 1, 0>} : tensor<64x64xf32> -> tensor<64x64xf32>
+    %t = tt.splat %to : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+    %q = tt.addptr %t, %offset : tensor<64x64x!tt.ptr<f32>>, tensor<64x64xi32>
+    tt.store %q, %turned : tensor<64x64x!tt.ptr<f32>>
+    %again = tt.trans %offset {order = array<i32: 1, 0>} : tensor<64x64xi32> -> tensor<64x64xi32>
+    %s = tt.addptr %t, %again : tensor<64x64x!tt.ptr<f32>>, tensor<64x64xi32>
+    tt.store %s, %x : tensor<64x64x!tt.ptr<f32>>
+    tt.return
+  }
+}
+"#;
+
+    #[test]
+    fn what_is_undone_leaves_the_program_as_it_was() {
+        let registry = DialectRegistry::new();
+        llopt_mlir::register_upstream_dialects(&registry);
+        llopt_dialects::register(&registry).unwrap();
+        let context = Context::new();
+        context.append_dialect_registry(&registry);
+        context.load_all_available_dialects();
+        for (target, lanes) in [("cuda:90", 32), ("hip:gfx942", 64)] {
+            let module =
+                llopt_mlir::parse_module(&context, TRANSPOSES.as_bytes(), "test.mlir").unwrap();
+            let target = Target::parse(target).unwrap();
+            let grid = Grid {
+                num_warps: 4,
+                threads_per_warp: lanes,
+                num_ctas: 1,
+            };
+            let whole = module.as_operation();
+            let mut functions = Vec::new();
+            whole.for_each_op(Walk::PreOrder, |operation| {
+                if Control::of(operation) == Control::Function {
+                    functions.push(operation);
+                }
+            });
+            let (symbols, catalog) = (Symbols::of(whole), Catalog::default());
+            let (pins, facts, kept) = (Pins::default(), Facts::of(whole), Kept::default());
+            let multiplied = kept.multiplied_by(&functions, target, grid);
+            let costs = Costs::new(target, &functions, grid, multiplied);
+            let graph = Graph::of(&functions, &symbols, &catalog, &pins).unwrap();
+            let engine = Engine {
+                may_compute: true,
+                ..Engine::new(&graph, &catalog, &costs, (&facts, &kept), &pins, grid)
+            };
+            let labels = engine.choose();
+            let before = whole.to_string();
+            let copies = instead_of_converting(&engine, &labels);
+            assert!(!copies.is_empty());
+            assert_ne!(whole.to_string(), before);
+            copies.undo();
+            assert_eq!(whole.to_string(), before);
+        }
     }
 }

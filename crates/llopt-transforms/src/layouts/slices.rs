@@ -144,24 +144,32 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// any.
     pub(super) fn slice_products(&self, labels: &[LayoutId]) -> bool {
         let mut sliced = false;
-        for (number, node) in self.graph.nodes.iter().enumerate() {
-            let NodeKind::Op(operation, Relation::Dot { .. }, _) = &node.kind else {
-                continue;
-            };
-            if self.grid.num_ctas > 1 || node.pinned.is_some() {
-                continue;
+        for number in 0..self.graph.nodes.len() {
+            if let Some((summed, slices)) = self.slices_of(number, labels) {
+                sliced |= summed.write(slices as i64).is_some();
             }
-            let Some(summed) = Summed::of(*operation) else {
-                continue;
-            };
-            let Some(prices) = self.prices(number, labels) else {
-                continue;
-            };
-            let around = self.graph.frequencies.of_op(summed.around.operation());
-            let slices = prices.slices((node.frequency / around) as f32);
-            sliced |= slices > 1 && summed.write(slices as i64).is_some();
         }
         sliced
+    }
+
+    /// The product that a node is, and among how many slices of k it is best to divide the warps, if it is several.
+    pub(super) fn slices_of(
+        &self,
+        number: usize,
+        labels: &[LayoutId],
+    ) -> Option<(Summed<'c, 'a>, u64)> {
+        let node = &self.graph.nodes[number];
+        let NodeKind::Op(operation, Relation::Dot { .. }, _) = &node.kind else {
+            return None;
+        };
+        if self.grid.num_ctas > 1 || node.pinned.is_some() {
+            return None;
+        }
+        let summed = Summed::of(*operation)?;
+        let prices = self.prices(number, labels)?;
+        let around = self.graph.frequencies.of_op(summed.around.operation());
+        let slices = prices.slices((node.frequency / around) as f32);
+        (slices > 1).then_some((summed, slices))
     }
 
     /// The prices of a product whose warps all have the same rows, or the same columns, in their present arrangement.

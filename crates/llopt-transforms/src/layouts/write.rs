@@ -4,26 +4,51 @@
 //! hoisted; uses in one block that require the same layout share one. Where one of the two layouts is a buffer's, it
 //! is a store or a load instead ([`super::buffer`]).
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
-use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::types::{RankedTensor, context_of};
 use llopt_dialects::ttg::ConvertLayoutOp;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, Walk, attr};
 use melior::ir::r#type::FunctionType;
 use melior::ir::{Attribute, BlockLike, OperationRef, Type, Value, ValueLike};
+use rustc_hash::FxHashMap;
 
 use super::buffer::{self, Buffers};
-use super::catalog::LayoutId;
+use super::catalog::{Catalog, LayoutId};
 use super::constant::retype_constant;
 use super::engine::Engine;
 use super::graph::NodeKind;
 
+/// The attributes of layouts, each made once: many values have one layout.
+struct Attributes<'g, 'c> {
+    catalog: &'g Catalog,
+    known: RefCell<FxHashMap<LayoutId, Attribute<'c>>>,
+}
+
+impl<'g, 'c> Attributes<'g, 'c> {
+    fn new(catalog: &'g Catalog) -> Self {
+        Self {
+            catalog,
+            known: RefCell::default(),
+        }
+    }
+
+    fn of(&self, layout: LayoutId, value: Value<'c, '_>) -> Attribute<'c> {
+        let make = || {
+            let encoding = self.catalog.encoding(layout);
+            encoding.to_attribute(context_of(value.r#type()))
+        };
+        *self.known.borrow_mut().entry(layout).or_insert_with(make)
+    }
+}
+
 /// Writes the layouts into the types, and conversions where they differ.
 pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]) {
     let catalog = engine.catalog;
-    let mut buffers = write_types(engine, labels);
+    let attributes = Attributes::new(catalog);
+    let mut buffers = write_types(engine, labels, &attributes);
     let spelled = spelled_factors(engine, labels);
     let mut converted: HashMap<(usize, LayoutId, usize), Value<'c, 'a>> = HashMap::new();
     for used in &engine.graph.uses {
@@ -35,7 +60,7 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
             continue;
         };
         let wanted = spelled.get(&used.consumer).copied().unwrap_or(wanted);
-        let encoding = catalog.encoding(wanted).to_attribute(used.operation.ctx());
+        let encoding = attributes.of(wanted, used.value);
         if tensor.encoding() == Some(encoding) {
             continue;
         }
@@ -91,11 +116,19 @@ pub(super) fn write<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]
 }
 
 /// Writes the layouts of results and carried values; returns the buffers that ops pass on.
-fn write_types<'c: 'a, 'a>(engine: &Engine<'_, 'c, 'a>, labels: &[LayoutId]) -> Buffers<'c, 'a> {
+fn write_types<'c: 'a, 'a>(
+    engine: &Engine<'_, 'c, 'a>,
+    labels: &[LayoutId],
+    attributes: &Attributes<'_, 'c>,
+) -> Buffers<'c, 'a> {
     let catalog = engine.catalog;
     let set = |value: Value<'c, 'a>, shape, node, label| {
-        if let Some(given) = engine.given(node, shape, label) {
-            set_layout(value, &catalog.encoding(given));
+        if let Some(given) = engine.given(node, shape, label)
+            && let Some(tensor) = RankedTensor::of(value.r#type())
+            && tensor.encoding().is_none()
+        {
+            let encoding = attributes.of(given, value);
+            value.set_type(tensor.with_encoding(Some(encoding)));
         }
     };
     let mut buffers = Buffers::default();
@@ -137,15 +170,6 @@ fn spelled_factors(engine: &Engine<'_, '_, '_>, labels: &[LayoutId]) -> HashMap<
         }
     }
     spelled
-}
-
-fn set_layout(value: Value<'_, '_>, layout: &Encoding) {
-    if let Some(tensor) = RankedTensor::of(value.r#type())
-        && tensor.encoding().is_none()
-    {
-        let encoding: Attribute = layout.to_attribute(context_of(value.r#type()));
-        value.set_type(tensor.with_encoding(Some(encoding)));
-    }
 }
 
 /// Updates a function's type to those of its arguments and returns.

@@ -26,8 +26,8 @@ use super::engine::Engine;
 use super::facts::Facts;
 use super::graph::{Graph, Unrelated, dead};
 use super::grid::Grid;
+use super::kept::Kept;
 use super::pins::Pins;
-use super::products::multiplied_by;
 use super::relation::Relation;
 use super::skipped;
 use crate::flow::Symbols;
@@ -82,11 +82,12 @@ pub fn written<'c: 'a, 'a>(
         }
     });
     let (symbols, catalog) = (Symbols::of(module), Catalog::default());
-    let multiplied = multiplied_by(&functions, target, grid);
+    let kept = Kept::default();
+    let multiplied = kept.multiplied_by(&functions, target, grid);
     let costs = Costs::new(target, &functions, grid, multiplied);
     let (pins, facts) = (Pins::default(), Facts::of(module));
     let graph = Graph::of(&functions, &symbols, &catalog, &pins)?;
-    let engine = Engine::new(&graph, &catalog, &costs, &facts, &pins, grid);
+    let engine = Engine::new(&graph, &catalog, &costs, (&facts, &kept), &pins, grid);
     let mut operations = Vec::new();
     for &function in &functions {
         let points = Program::of(function).points.into_iter();

@@ -73,7 +73,9 @@ impl<'f> EdgeCosts<'f> {
         let pair = row * self.columns + column;
         if !self.is_known[pair].get() {
             let terms = self.terms.iter().map(|term| term(row, column));
-            self.costs[pair].set(terms.fold(0, Cost::saturating_add));
+            let cost = terms.fold(0, Cost::saturating_add);
+            debug_assert!(self.costs[pair].get() <= cost, "known to be more");
+            self.costs[pair].set(cost);
             self.is_known[pair].set(true);
         }
         self.costs[pair].get()

@@ -12,9 +12,9 @@
 //! # The algorithm
 //!
 //! First, labels are dropped that no labelling of least cost has, by bounds of what labellings with them cost
-//! (`relaxation`). On programs this leaves one or two labels for most nodes.
+//! (`relaxation`), until what is left is eliminated in less time than that takes.
 //!
-//! Then labels that cannot help are dropped. Label `l` of a node is *dominated* by `k` if `c(k) + sum over the
+//! Then, where tables would be large, labels that cannot help are dropped. Label `l` of a node is *dominated* by `k` if `c(k) + sum over the
 //! edges of max over j of (e(k, j) - e(l, j)) <= c(l)`: whatever the neighbours choose, `k` costs no more. A cost table that
 //! includes a node with one label depends on its neighbours alone.
 //!
@@ -62,15 +62,16 @@ mod elimination;
 mod order;
 mod problem;
 mod relaxation;
+mod rest;
 mod search;
 
 use std::rc::Rc;
 
 pub use cost::{Cost, IMPOSSIBLE, Known};
 use edges::EdgeCosts;
+pub(super) use order::MOST_ENTRIES;
 pub use problem::{Labelling, Problem};
 use relaxation::Relaxation;
-pub(super) use search::MOST_ENTRIES;
 
 impl<'f> Problem<'f> {
     /// A problem without nodes.

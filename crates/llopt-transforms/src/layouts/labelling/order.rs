@@ -6,8 +6,10 @@
 //! neighbours of nodes alone.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::BinaryHeap;
 
+/// Entries of all tables of a search, and of what they are made from: some ten milliseconds.
+pub(in crate::layouts) const MOST_ENTRIES: u64 = 1 << 22;
 /// Which node is eliminated when, with the nodes that its table depends on, in increasing order.
 pub(super) struct Order {
     pub(super) steps: Vec<(usize, Vec<usize>)>,
@@ -20,7 +22,7 @@ impl Order {
         let mut rest = Rest::of(choices, edges);
         let mut steps = Vec::with_capacity(choices.len());
         let mut left = most;
-        while let Some((_, node)) = rest.by_size.first().copied() {
+        while let Some((_, node)) = rest.smallest() {
             let scope = rest.remove(node, true);
             let entries = scope
                 .iter()
@@ -45,12 +47,12 @@ pub(super) fn obstacles(
 ) -> Vec<usize> {
     let mut rest = Rest::of(choices, edges);
     let mut obstacles = Vec::new();
-    while let Some(&(size, node)) = rest.by_size.first() {
+    while let Some((size, node)) = rest.smallest() {
         if size <= logarithm(largest) {
             rest.remove(node, true);
             continue;
         }
-        let left = rest.by_size.iter().map(|&(_, node)| node);
+        let left = (0..choices.len()).filter(|&node| rest.is_left[node]);
         let rank = |node: &usize| (times[*node], Reverse(rest.neighbours[*node].len()), *node);
         let obstacle = left.min_by_key(rank).unwrap_or(node);
         rest.remove(obstacle, false);
@@ -61,52 +63,76 @@ pub(super) fn obstacles(
 
 /// The nodes that are left during elimination.
 struct Rest {
+    is_left: Vec<bool>,
     /// The logarithm of how many choices each node has.
     weights: Vec<u64>,
-    /// The nodes that each node shares costs with.
-    neighbours: Vec<BTreeSet<usize>>,
+    /// The nodes that each node shares costs with, in increasing order.
+    neighbours: Vec<Vec<usize>>,
     /// The logarithm of the size of each node's table.
     sizes: Vec<u64>,
-    by_size: BTreeSet<(u64, usize)>,
+    /// The sizes of nodes, those that they had before among them.
+    by_size: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 impl Rest {
     fn of(choices: &[usize], edges: &[(usize, usize)]) -> Self {
-        let weights: Vec<u64> = choices.iter().map(|&number| logarithm(number)).collect();
-        let mut neighbours: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); choices.len()];
+        let most = choices.iter().copied().max().unwrap_or(0);
+        let logarithms: Vec<u64> = (0..=most).map(|number| logarithm(number.max(1))).collect();
+        let weights: Vec<u64> = choices.iter().map(|&number| logarithms[number]).collect();
+        let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); choices.len()];
         for &(a, b) in edges {
-            neighbours[a].insert(b);
-            neighbours[b].insert(a);
+            neighbours[a].push(b);
+            neighbours[b].push(a);
+        }
+        for around in &mut neighbours {
+            around.sort_unstable();
+            around.dedup();
         }
         let sizes = neighbours.iter();
         let sizes = sizes.map(|around| around.iter().map(|&other| weights[other]).sum());
         let sizes: Vec<u64> = sizes.collect();
         let numbered = sizes.iter().enumerate();
         Self {
-            by_size: numbered.map(|(node, &size)| (size, node)).collect(),
+            is_left: vec![true; choices.len()],
+            by_size: numbered
+                .map(|(node, &size)| Reverse((size, node)))
+                .collect(),
             weights,
             neighbours,
             sizes,
         }
     }
 
+    /// The smallest table, and its node.
+    fn smallest(&mut self) -> Option<(u64, usize)> {
+        loop {
+            let &Reverse((size, node)) = self.by_size.peek()?;
+            if self.is_left[node] && self.sizes[node] == size {
+                return Some((size, node));
+            }
+            self.by_size.pop();
+        }
+    }
+
     /// Removes a node, and makes its neighbours those of each other if it gets a table over them; the neighbours.
     fn remove(&mut self, node: usize, has_table: bool) -> Vec<usize> {
-        self.by_size.remove(&(self.sizes[node], node));
-        let around = std::mem::take(&mut self.neighbours[node]);
-        let scope: Vec<usize> = around.into_iter().collect();
+        self.is_left[node] = false;
+        let scope = std::mem::take(&mut self.neighbours[node]);
         for &other in &scope {
-            self.by_size.remove(&(self.sizes[other], other));
-            self.neighbours[other].remove(&node);
+            let around = &mut self.neighbours[other];
+            if let Ok(position) = around.binary_search(&node) {
+                around.remove(position);
+            }
             self.sizes[other] -= self.weights[node];
             if has_table {
                 for &third in scope.iter().filter(|&&third| third != other) {
-                    if self.neighbours[other].insert(third) {
+                    if let Err(position) = around.binary_search(&third) {
+                        around.insert(position, third);
                         self.sizes[other] += self.weights[third];
                     }
                 }
             }
-            self.by_size.insert((self.sizes[other], other));
+            self.by_size.push(Reverse((self.sizes[other], other)));
         }
         scope
     }

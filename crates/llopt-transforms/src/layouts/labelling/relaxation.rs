@@ -26,28 +26,35 @@
 //! All this holds for bounds of what pairs cost as well. Only the pairs that the bound rests on, and those of the labellings
 //! that are found, are asked for their price, until there is nothing to ask for any more. With the limit at the bound, what is
 //! left are the labellings of least cost, and the search among them ([`super`]) has little to do. A gap may remain, as labels
-//! cannot be halved: then that search has more to do, and asks for prices in the same way.
+//! cannot be halved: then that search has more to do.
+//!
+//! # When passes end
+//!
+//! On most graphs tables of all labels that are left are small long before ([`super::order`] knows their size), and a pass takes
+//! as long as some tables, and asks for more prices. So passes end as soon as the tables of a search take no longer than the
+//! next two would. The search finds the labelling of least cost by what is known of pairs, asks for the prices of that labelling
+//! alone, and computes the tables anew that depend on those ([`super::elimination`]), until it finds one whose prices are known.
 
 use super::cost::{Cost, IMPOSSIBLE};
 use super::edges::EdgeCosts;
-use super::problem::{Labelling, Problem};
+use super::order::{MOST_ENTRIES, Order};
+use super::problem::Problem;
 
 /// Units that a cost has here: shares of costs are rounded to one of these.
 const SCALE: i64 = 1 << 8;
 /// The part of the distance between bound and limit by which a pass has to lessen it, or passes end.
 const LEAST_PROGRESS: i64 = 64;
-/// The same where too many labels are left to search among.
-const LEAST_PROGRESS_OF_MANY: i64 = 1 << 11;
-/// How many searches of a dense graph there are at most, and how many may find nothing before the last one.
-const MOST_SEARCHES: usize = 16;
-const MOST_IN_VAIN: usize = 2;
-
+/// How many entries of tables may take the time of two passes over a pair: a search by tables of fewer takes no longer than the
+/// passes that it replaces, and asks for fewer prices.
+const ENTRIES_FOR_PASSES: usize = 20;
+/// The part of all pairs that has to go before it is worth asking again how large tables would be.
+const PART_OF_PAIRS: usize = 8;
 /// An edge with what has been moved to its ends. Its vectors have an entry for each label that is left.
-struct Link<'p, 'f> {
-    ends: [usize; 2],
-    costs: &'p EdgeCosts<'f>,
+pub(super) struct Link<'p, 'f> {
+    pub(super) ends: [usize; 2],
+    pub(super) costs: &'p EdgeCosts<'f>,
     /// What pairs cost at least, row by row.
-    table: Vec<i64>,
+    pub(super) table: Vec<i64>,
     columns: usize,
     /// What each label of the smaller node and of the larger one has received from this edge.
     moved: [Vec<i64>; 2],
@@ -103,16 +110,16 @@ fn keep<T>(entries: &mut Vec<T>, is_kept: &[bool]) {
 /// Labels are numbered by their position among those that are left, here and in labellings on their way, so that all
 /// loops are over dense vectors, which become shorter with each pass.
 pub(super) struct Relaxation<'p, 'f> {
-    problem: &'p Problem<'f>,
+    pub(super) problem: &'p Problem<'f>,
     /// What labels cost by themselves.
-    nodes: Vec<Vec<i64>>,
+    pub(super) nodes: Vec<Vec<i64>>,
     /// What labels cost with what they have received from all edges.
     sums: Vec<Vec<i64>>,
-    links: Vec<Link<'p, 'f>>,
+    pub(super) links: Vec<Link<'p, 'f>>,
     /// For each node its edges to smaller nodes and to larger ones.
     links_of: Vec<[Vec<usize>; 2]>,
     /// The labels that are left, as the problem numbers them, in increasing order.
-    labels: Vec<Vec<usize>>,
+    pub(super) labels: Vec<Vec<usize>>,
     /// What larger costs count as, so that sums of all stay in range.
     most: i64,
     /// The largest bound so far.
@@ -124,8 +131,8 @@ pub(super) struct Relaxation<'p, 'f> {
     excess: Vec<Vec<i64>>,
     /// The best labelling that was found within the limit, in the problem's labels, and its cost, or the most that is looked
     /// for.
-    best: Option<Vec<usize>>,
-    limit: Cost,
+    pub(super) best: Option<Vec<usize>>,
+    pub(super) limit: Cost,
 }
 
 /// The label of least cost, the first of equal ones.
@@ -209,7 +216,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     }
 
     /// Whether no labelling is within the limit.
-    fn is_refuted(&self) -> bool {
+    pub(super) fn is_refuted(&self) -> bool {
         self.bound() > self.limit || self.labels.iter().any(Vec::is_empty)
     }
 
@@ -220,8 +227,9 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     }
 
     /// The same, where a pass gains something if it lessens the distance between bound and limit by this part.
-    fn tighten(&mut self, least_progress: i64) {
+    pub(super) fn tighten(&mut self, least_progress: i64) {
         let mut before = i64::MIN;
+        let mut most_pairs = usize::MAX;
         loop {
             let mut priced = false;
             for is_forward in [true, false] {
@@ -237,6 +245,13 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             let is_stuck = !priced && gained < (gap / least_progress).max(SCALE);
             if self.is_refuted() || is_tight || is_stuck {
                 return;
+            }
+            let pairs = self.pairs_left();
+            if pairs <= most_pairs {
+                if self.order_of_all(ENTRIES_FOR_PASSES).is_some() {
+                    return;
+                }
+                most_pairs = pairs - pairs / PART_OF_PAIRS;
             }
             before = self.bound;
         }
@@ -319,7 +334,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     }
 
     /// Changes the labels of single nodes for as long as that lowers what the labelling costs at least.
-    fn improve(&self, labelling: &mut [usize]) {
+    pub(super) fn improve(&self, labelling: &mut [usize]) {
         // Whether a neighbour has changed since the node took its best label.
         let mut is_open = vec![true; labelling.len()];
         let mut costs: Vec<i64> = Vec::new();
@@ -363,7 +378,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     }
 
     /// A pair as the problem numbers its labels.
-    fn pair(&self, number: usize, row: usize, column: usize) -> (usize, usize) {
+    pub(super) fn pair(&self, number: usize, row: usize, column: usize) -> (usize, usize) {
         let [low, high] = self.links[number].ends;
         (self.labels[low][row], self.labels[high][column])
     }
@@ -375,7 +390,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     }
 
     /// Asks for the price of a pair; whether it was not known.
-    fn price(&mut self, number: usize, row: usize, column: usize) -> bool {
+    pub(super) fn price(&mut self, number: usize, row: usize, column: usize) -> bool {
         if self.is_known(number, row, column) {
             return false;
         }
@@ -388,7 +403,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
 
     /// Asks for the prices of a labelling, which may lower the limit; whether one was not known. Passes come to rest sooner
     /// with prices of pairs that are chosen, so they are worth asking for even if the labelling cannot be the best one.
-    fn price_labelling(&mut self, labelling: &[usize]) -> bool {
+    pub(super) fn price_labelling(&mut self, labelling: &[usize]) -> bool {
         let mut priced = false;
         for number in 0..self.links.len() {
             let [low, high] = self.links[number].ends;
@@ -399,13 +414,13 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     }
 
     /// A labelling as the problem numbers labels.
-    fn numbered(&self, labelling: &[usize]) -> Vec<usize> {
+    pub(super) fn numbered(&self, labelling: &[usize]) -> Vec<usize> {
         let labels = self.labels.iter().zip(labelling);
         labels.map(|(labels, &label)| labels[label]).collect()
     }
 
     /// The cost of a labelling in the problem's labels, which is kept if it is the best one so far.
-    fn offer(&mut self, labelling: &[usize]) -> Cost {
+    pub(super) fn offer(&mut self, labelling: &[usize]) -> Cost {
         let cost = self.problem.cost(labelling);
         let is_first = self.best.is_none() && cost <= self.limit;
         if is_first || cost < self.limit {
@@ -437,7 +452,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     }
 
     /// Asks for the prices of the pairs of an edge of which least is left, twice as many each time.
-    fn price_cheapest(&mut self, number: usize) {
+    pub(super) fn price_cheapest(&mut self, number: usize) {
         let at_once = self.links[number].at_once;
         let mut pairs: Vec<_> = self.pairs(number).collect();
         pairs.retain(|&(_, row, column)| !self.is_known(number, row, column));
@@ -453,7 +468,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
 
     /// Looks at what is left of the pairs of an edge: for each label, and the pair of which least is left, the first of
     /// equal ones.
-    fn look(&mut self, number: usize) -> Option<(i64, usize, usize)> {
+    pub(super) fn look(&mut self, number: usize) -> Option<(i64, usize, usize)> {
         let link = &mut self.links[number];
         let [mut of_rows, mut of_columns] = std::mem::take(&mut link.least);
         of_rows.clear();
@@ -493,7 +508,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     }
 
     /// Drops the labels that only labellings above the limit have, by the last look at all edges.
-    fn drop_labels(&mut self) {
+    pub(super) fn drop_labels(&mut self) {
         let more = self.scaled_limit().saturating_sub(self.now);
         // What each label costs more than the cheapest one of its node, and its pairs more than the cheapest of their edge.
         let mut excess = std::mem::take(&mut self.excess);
@@ -532,133 +547,20 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         }
     }
 
-    /// The labelling of least cost among those that are left: that of the problem in which pairs without a price cost what
-    /// they do at least, found anew until it has prices for all its pairs. No other labelling costs less then, as
-    /// what the others cost at least is not less. `None` if no labelling is within the limit.
-    pub(super) fn search(mut self) -> Option<Labelling> {
-        let mut is_tight = false;
-        loop {
-            if self.is_refuted() {
-                return None;
-            }
-            let found = self.rest().optimum();
-            match found {
-                Some(found) => {
-                    let labels = self.numbered(&found);
-                    let priced = self.price_around(&found);
-                    let cost = self.offer(&labels);
-                    if !priced {
-                        return Some(Labelling {
-                            labels,
-                            cost,
-                            is_optimal: true,
-                            bound: cost,
-                        });
-                    }
-                    self.drop_after_prices();
-                }
-                None if is_tight => return self.search_beside_obstacles(),
-                None => {
-                    self.tighten(LEAST_PROGRESS_OF_MANY);
-                    is_tight = true;
-                }
-            }
-        }
+    /// How many pairs of labels are left, of all edges.
+    fn pairs_left(&self) -> usize {
+        self.links.iter().map(|link| link.table.len()).sum()
     }
 
-    /// The best labelling that is found by letting most nodes choose at once, and some others each time, for as long as that
-    /// lowers the cost.
-    fn search_beside_obstacles(mut self) -> Option<Labelling> {
-        let mut times = vec![0; self.nodes.len()];
-        let mut in_vain = 0;
-        for _ in 0..MOST_SEARCHES {
-            if self.is_refuted() {
-                break;
-            }
-            let known = |node: usize| self.best.as_ref().map_or(0, |best| best[node]);
-            let labels = self.labels.iter().enumerate();
-            let of_best = labels.map(|(node, own)| own.binary_search(&known(node)).unwrap_or(0));
-            let of_best: Vec<usize> = of_best.collect();
-            let before = times.clone();
-            let found = self.rest().optimum_beside_obstacles(&of_best, &mut times);
-            let Some(mut found) = found else {
-                break;
-            };
-            let limit = self.limit;
-            let priced = self.price_around(&found);
-            self.offer(&self.numbered(&found));
-            self.improve(&mut found);
-            self.price_labelling(&found);
-            self.drop_after_prices();
-            match (self.limit < limit, priced) {
-                (true, _) => in_vain = 0,
-                // With these prices the same nodes may choose other labels.
-                (false, true) => times = before,
-                (false, false) => in_vain += 1,
-            }
-            if in_vain > MOST_IN_VAIN || self.limit <= self.bound() {
-                break;
-            }
-        }
-        let bound = self.bound();
-        let Some(labels) = self.best.take() else {
-            // Nothing within the limit was found, and there may be something.
-            let labels = vec![0; self.nodes.len()];
-            let cost = self.problem.cost(&labels);
-            return (!self.is_refuted()).then_some(Labelling {
-                is_optimal: false,
-                bound: bound.min(cost),
-                cost,
-                labels,
-            });
-        };
-        Some(Labelling {
-            is_optimal: self.limit <= bound,
-            bound: bound.min(self.limit),
-            cost: self.limit,
-            labels,
-        })
-    }
-
-    /// Drops labels by prices that were asked for after the last pass.
-    fn drop_after_prices(&mut self) {
-        for number in 0..self.links.len() {
-            self.look(number);
-        }
-        self.drop_labels();
-    }
-
-    /// Asks for the prices of a labelling, and for those that come next on the edges where one was not known; whether there
-    /// are such.
-    fn price_around(&mut self, labelling: &[usize]) -> bool {
-        let mut priced = false;
-        for number in 0..self.links.len() {
-            let [low, high] = self.links[number].ends;
-            if self.price(number, labelling[low], labelling[high]) {
-                self.price_cheapest(number);
-                priced = true;
-            }
-        }
-        priced
-    }
-
-    /// The problem with the labels that are left, and what pairs are known to cost at least.
-    fn rest(&self) -> Problem<'_> {
-        let mut rest = Problem::new();
-        for (costs, labels) in self.problem.nodes.iter().zip(&self.labels) {
-            rest.add_node(labels.iter().map(|&label| costs[label]).collect());
-        }
-        for link in &self.links {
-            let [low, high] = link.ends;
-            let (rows, columns) = (&self.labels[low], &self.labels[high]);
-            let pairs = rows.iter().flat_map(|&row| {
-                let pairs = columns.iter();
-                pairs.map(move |&column| link.costs.least(row, column))
-            });
-            let costs = EdgeCosts::of_table(columns.len(), pairs.collect());
-            rest.edges.insert((low, high), costs);
-        }
-        rest
+    /// The order in which to eliminate all nodes with all labels that are left, if tables have at most so many entries for each
+    /// pair.
+    pub(super) fn order_of_all(&self, entries_of_pair: usize) -> Option<Order> {
+        let choices: Vec<usize> = self.labels.iter().map(Vec::len).collect();
+        let links = self.links.iter().map(|link| link.ends);
+        let open = links.filter(|ends| ends.iter().all(|&end| choices[end] > 1));
+        let open: Vec<(usize, usize)> = open.map(|[low, high]| (low, high)).collect();
+        let most = (entries_of_pair * self.pairs_left().max(1)) as u64;
+        Order::of(&choices, &open, most.min(MOST_ENTRIES))
     }
 }
 
@@ -670,7 +572,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::layouts::labelling::Known;
+    use crate::layouts::labelling::{Known, Labelling};
 
     #[test]
     fn the_bound_of_a_tree_is_its_least_cost() {

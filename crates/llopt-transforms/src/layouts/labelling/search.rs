@@ -3,11 +3,9 @@
 
 use super::edges::Edge;
 use super::elimination::{eliminate, open_edges};
-use super::order::{Order, obstacles};
+use super::order::{MOST_ENTRIES, Order, obstacles};
 use super::problem::Problem;
 
-/// Entries of all tables of a search, and of what they are made from: some ten milliseconds.
-pub(in crate::layouts) const MOST_ENTRIES: u64 = 1 << 22;
 /// Entries of a table of a search in which some nodes keep their labels.
 const LARGEST_TABLE: usize = 1 << 13;
 
