@@ -1,6 +1,8 @@
 """Programs for `compiled_models.py`: pieces of models for training and inference, operators, and products with templates.
 
 Each case makes a function and its inputs, and says whether gradients are wanted, too: then the function computes a loss.
+
+Over 800 lines because each program stands by itself, and all of them are one table.
 """
 
 import math

@@ -127,56 +127,7 @@ impl LinearValues {
     ) -> Option<Linear> {
         let mut operand = |index: usize| self.of(operation.operand_value(index)?, facts);
         match Op::of(operation)? {
-            Op::Arith(op) => {
-                if arith::AddIOp::of(operation).is_some() {
-                    return Some(sum(operand(0)?, operand(1)?, 1.0));
-                }
-                if arith::SubIOp::of(operation).is_some() {
-                    return Some(sum(operand(0)?, operand(1)?, -1.0));
-                }
-                if let Some(of) = arith::MulIOp::of(operation) {
-                    let terms = [of.lhs(), of.rhs()].map(|term| Factor {
-                        linear: self.of(term, facts),
-                        facts: facts(term),
-                        width: term.r#type().element_or_self().bit_width().unwrap_or(64),
-                    });
-                    return product(terms);
-                }
-                if let Some(part) = Part::of(op) {
-                    let divisor = facts(operation.operand_value(1)?).constant;
-                    let width = operation.operand_value(1)?.r#type().element_or_self();
-                    let divisor = signed(divisor?, width.bit_width().unwrap_or(64));
-                    let start = facts(operation.result_value(0)?).divisor();
-                    return divided(operand(0)?, part, divisor as f64, start);
-                }
-                if arith::SelectOp::of(operation).is_some() {
-                    return Some(either(operand(1)?, operand(2)?));
-                }
-                if is_bound(op) {
-                    return Some(either(operand(0)?, operand(1)?));
-                }
-                match op {
-                    arith::Op::ExtSI(_) | arith::Op::ExtUI(_) | arith::Op::TruncI(_) => operand(0),
-                    arith::Op::SIToFP(_) | arith::Op::UIToFP(_) => operand(0),
-                    arith::Op::ExtF(_) | arith::Op::TruncF(_) => operand(0),
-                    arith::Op::AddF(_) => Some(sum(operand(0)?, operand(1)?, 1.0)),
-                    arith::Op::SubF(_) => Some(sum(operand(0)?, operand(1)?, -1.0)),
-                    arith::Op::MulF(_) => {
-                        let values = [0, 1].map(|index| operation.operand_value(index));
-                        let factor = values.map(|value| float_constant(value?));
-                        match factor {
-                            [_, Some(factor)] => Some(scaled(operand(0)?, factor, Pow2::ONE)),
-                            [Some(factor), _] => Some(scaled(operand(1)?, factor, Pow2::ONE)),
-                            [None, None] => None,
-                        }
-                    }
-                    arith::Op::FPToSI(_) | arith::Op::FPToUI(_) => {
-                        let start = facts(operation.result_value(0)?).divisor();
-                        Some(rounded(operand(0)?, start))
-                    }
-                    _ => None,
-                }
-            }
+            Op::Arith(op) => self.of_arithmetic(operation, op, facts),
             Op::Math(op) => match is_rounding(op) {
                 true => operand(0),
                 false => None,
@@ -253,6 +204,54 @@ impl LinearValues {
             | Op::Builtin(_) => None,
         }
     }
+
+    /// An op of arithmetic on integers, or on floats that integers are made of.
+    fn of_arithmetic<'c: 'a, 'a>(
+        &mut self,
+        operation: OperationRef<'c, 'a>,
+        op: arith::Op<'c, 'a>,
+        facts: &dyn Fn(Value<'c, 'a>) -> AxisFacts,
+    ) -> Option<Linear> {
+        use arith::Op;
+        let mut operand = |index: usize| self.of(operation.operand_value(index)?, facts);
+        if let Some(part) = Part::of(op) {
+            let divisor = operation.operand_value(1)?;
+            let width = divisor.r#type().element_or_self().bit_width().unwrap_or(64);
+            let divisor = signed(facts(divisor).constant?, width);
+            let start = facts(operation.result_value(0)?).divisor();
+            return divided(operand(0)?, part, divisor as f64, start);
+        }
+        match op {
+            Op::AddI(_) | Op::AddF(_) => Some(sum(operand(0)?, operand(1)?, 1.0)),
+            Op::SubI(_) | Op::SubF(_) => Some(sum(operand(0)?, operand(1)?, -1.0)),
+            Op::MulI(of) => {
+                let terms = [of.lhs(), of.rhs()].map(|term| Factor {
+                    linear: self.of(term, facts),
+                    facts: facts(term),
+                    width: term.r#type().element_or_self().bit_width().unwrap_or(64),
+                });
+                product(terms)
+            }
+            Op::MulF(of) => {
+                let (of, factor) = match float_constant(of.rhs()) {
+                    Some(factor) => (of.lhs(), factor),
+                    None => (of.rhs(), float_constant(of.lhs())?),
+                };
+                Some(scaled(self.of(of, facts)?, factor, Pow2::ONE))
+            }
+            Op::Select(_) => Some(either(operand(1)?, operand(2)?)),
+            Op::MinSI(_) | Op::MaxSI(_) | Op::MinUI(_) | Op::MaxUI(_) => {
+                Some(either(operand(0)?, operand(1)?))
+            }
+            Op::FPToSI(_) | Op::FPToUI(_) => {
+                let start = facts(operation.result_value(0)?).divisor();
+                Some(rounded(operand(0)?, start))
+            }
+            Op::ExtSI(_) | Op::ExtUI(_) | Op::TruncI(_) => operand(0),
+            Op::SIToFP(_) | Op::UIToFP(_) | Op::ExtF(_) | Op::TruncF(_) => operand(0),
+            _ => None,
+        }
+    }
 }
 
 /// What a division gives.
@@ -306,15 +305,6 @@ fn float_constant(value: Value<'_, '_>) -> Option<f64> {
         64 => Some(f64::from_bits(bits)),
         _ => None,
     }
-}
-
-/// Whether an op is the less or the greater one of two integers.
-fn is_bound(op: arith::Op<'_, '_>) -> bool {
-    use arith::Op;
-    matches!(
-        op,
-        Op::MinSI(_) | Op::MaxSI(_) | Op::MinUI(_) | Op::MaxUI(_)
-    )
 }
 
 /// What a loop carries as this argument of its body at first.
