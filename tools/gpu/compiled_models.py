@@ -10,8 +10,8 @@ Needed: triton==3.6.0, triton_llopt and PyTorch with a GPU.
 the `.ttir` that Triton's frontend makes, each with caches of its own. Programs whose names begin with `tuned` have
 products and convolutions from PyTorch's templates; elsewhere these are the vendor's libraries. Where a kernel has several
 configurations PyTorch measures and chooses, for each compiler by itself. As it does so while other kernels are compiled,
-which disturbs short ones, everything is compiled once before, in another process, so that nothing is left to do then. Results and gradients are compared with those
-without compiling, by the norm of the difference.
+which disturbs short ones, everything is compiled once before, in another process, so that nothing is left to do then.
+Results and gradients are compared with those without compiling, by the norm of the difference.
 
 Then the processes run each program in turns, and CUPTI's activities tell how long each kernel took; a time is the least of
 the rounds' medians. Kernels have the same names in both processes if the programs are divided in the same way. The

@@ -42,47 +42,30 @@ pub(crate) fn reduce_in_memory<'ctx>(
         }
     });
 
-    // The elements of the result that the thread needs, and what each bit of its number changes of them.
-    let (needed, changes): (Vec<u32>, Vec<u32>) = match shape {
-        ValueType::Scalar(_) => (vec![0], Vec::new()),
-        ValueType::Tensor(to) => (
-            shape
-                .distinct_registers()
-                .map(|register| to.element_in(register))
-                .collect(),
-            to.thread_bases(),
-        ),
-    };
-    let changes: Vec<u32> = changes
-        .into_iter()
-        .map(|element| plan.first_place(element))
-        .collect();
-    let places: Vec<V<'ctx>> = match shape {
-        ValueType::Scalar(_) => vec![e.i32(0)],
+    let lane_bits = lowering.program.threads_per_warp.trailing_zeros();
+    // The elements of the result that the thread needs, where their partial results begin, and what each bit of the thread's
+    // number changes of that.
+    let (needed, places, changes): (Vec<u32>, Vec<V<'ctx>>, Vec<u32>) = match shape {
+        ValueType::Scalar(_) => (vec![0], vec![e.i32(0)], vec![0; lane_bits as usize]),
         ValueType::Tensor(to) => {
-            let of_element = |element| plan.first_place(element);
+            let first_place = |element| plan.first_place(element);
             let all = lowering
                 .threads
-                .numbers(e, lowering.hooks(), to, of_element);
-            shape
-                .distinct_registers()
-                .map(|register| all[register])
-                .collect()
+                .numbers(e, lowering.hooks(), to, first_place);
+            let registers = || shape.distinct_registers();
+            (
+                registers()
+                    .map(|register| to.element_in(register))
+                    .collect(),
+                registers().map(|register| all[register]).collect(),
+                to.thread_bases().into_iter().map(first_place).collect(),
+            )
         }
     };
-    let lane_bits = lowering.program.threads_per_warp.trailing_zeros();
-    let is_alike = |bit: &u32| changes.get(*bit as usize).is_none_or(|place| *place == 0);
+    let is_alike = |bit: u32| u32::from(changes[bit as usize] == 0) << bit;
     let work = Work {
-        partial_bits: plan.partial_bits,
-        rest_bits: plan.rest_bits,
-        thread_bits: lane_bits + lowering.context.warps.trailing_zeros(),
-        lane_bits,
-        alike: (0..lane_bits)
-            .filter(is_alike)
-            .fold(0, |all, bit| all | 1 << bit),
-        needed: &needed,
-        elements,
-        combination: &combination,
+        alike: (0..lane_bits).fold(0, |all, bit| all | is_alike(bit)),
+        ..plan.work(lane_bits, &needed, elements, &combination)
     };
     match work.cheapest(lowering.hooks().target()) {
         Combining::Spread => {

@@ -59,6 +59,7 @@ use llopt_layout::f2::Echelon;
 use crate::element::Element;
 use crate::tensor::TensorType;
 use combination::Combination;
+use memory::Work;
 pub use price::{ReductionPrice, price};
 use warp::{LaneStep, Lanes, Repeats, together};
 
@@ -343,10 +344,25 @@ impl ReductionPlan {
         reordered(together(rest, self.told_by), &self.order) << self.partial_bits
     }
 
-    /// The bits of a lane's number that do not change which elements of the result it holds.
-    pub fn alike_lanes(&self, lane_bits: u32) -> u32 {
+    /// What is done in memory for threads that need the elements of the result which they hold.
+    pub fn work<'a>(
+        &self,
+        lane_bits: u32,
+        needed: &'a [u32],
+        elements: &'a [Element],
+        combination: &'a Combination,
+    ) -> Work<'a> {
         let rest = |bit: u32| self.thread_places[bit as usize] >> self.partial_bits;
-        (0..lane_bits).fold(0, |all, bit| all | u32::from(rest(bit) == 0) << bit)
+        Work {
+            partial_bits: self.partial_bits,
+            rest_bits: self.rest_bits,
+            thread_bits: self.thread_places.len() as u32,
+            lane_bits,
+            alike: (0..lane_bits).fold(0, |all, bit| all | u32::from(rest(bit) == 0) << bit),
+            needed,
+            elements,
+            combination,
+        }
     }
 
     /// Whether results go through shared memory: partial results do, and results whose copies would differ otherwise.

@@ -110,7 +110,7 @@ pub fn price(
     target: Target,
 ) -> ReductionPrice {
     let plan = ReductionPlan::new(tensor, axis);
-    let (lane_bits, warp_bits) = tensor.thread_bits();
+    let (lane_bits, _) = tensor.thread_bits();
     let in_warp = WarpReduction::new(
         &plan.lanes(combination),
         elements,
@@ -133,16 +133,7 @@ pub fn price(
     }
 
     let needed: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();
-    let work = Work {
-        partial_bits: plan.partial_bits,
-        rest_bits: plan.rest_bits,
-        thread_bits: lane_bits + warp_bits,
-        lane_bits,
-        alike: plan.alike_lanes(lane_bits),
-        needed: &needed,
-        elements,
-        combination,
-    };
+    let work = plan.work(lane_bits, &needed, elements, combination);
     let combining = work.cheapest(target);
     let operand_elements = plan.scratch_elements(combination);
     let [stores, loads] = price.count_accesses(&plan, &work, &combining, operand_elements, target);

@@ -231,7 +231,7 @@ fn follow(
 /// Follows the plan in memory of a block on expressions: each thread must in the end have combined every partial
 /// result of its elements once, and all threads in the same way.
 fn check_in_warps(tensor: &TensorType, axis: Axis, plan: &ReductionPlan, target: Target) {
-    let (lane_bits, warp_bits) = tensor.thread_bits();
+    let (lane_bits, _) = tensor.thread_bits();
     // A combination that takes long is divided among lanes.
     let combination = Combination {
         is_commutative: false,
@@ -239,16 +239,7 @@ fn check_in_warps(tensor: &TensorType, axis: Axis, plan: &ReductionPlan, target:
         ..SUM
     };
     let needed: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();
-    let work = memory::Work {
-        partial_bits: plan.partial_bits,
-        rest_bits: plan.rest_bits,
-        thread_bits: lane_bits + warp_bits,
-        lane_bits,
-        alike: plan.alike_lanes(lane_bits),
-        needed: &needed,
-        elements: &[Element::F32],
-        combination: &combination,
-    };
+    let work = plan.work(lane_bits, &needed, &[Element::F32], &combination);
     let memory::Combining::Warps(warps) = work.cheapest(target) else {
         return;
     };
