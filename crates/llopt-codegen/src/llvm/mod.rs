@@ -20,4 +20,5 @@ pub(crate) mod parts_where_taken;
 pub(crate) mod recomputed;
 pub(crate) mod recurrences;
 pub(crate) mod strength_reduction;
+pub(crate) mod trip_counts;
 pub(crate) mod vector_arithmetic;

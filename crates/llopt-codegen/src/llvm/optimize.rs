@@ -298,9 +298,11 @@ fn last_passes(vendor: VendorPasses, has_pairs: bool, combines_vectors: bool) ->
     } else {
         ""
     };
+    let VendorPasses {
+        unrolling, last, ..
+    } = vendor;
     let text = format!(
-        "function(infer-alignment,{pairs}{vectors}{COMBINE},loop-unroll<O3>,div-rem-pairs),{}",
-        vendor.last
+        "function(infer-alignment,{pairs}{vectors}{COMBINE},{unrolling},div-rem-pairs),{last}"
     );
     text.trim_end_matches(',').to_owned()
 }

@@ -107,6 +107,8 @@ pub(crate) struct VendorPasses {
     pub(crate) first: &'static str,
     /// Over each function, once calls are inlined and loops have their form.
     pub(crate) in_functions: &'static str,
+    /// Unrolls loops of known numbers of iterations, without a comma.
+    pub(crate) unrolling: &'static str,
     /// Over the module, after everything else.
     pub(crate) last: &'static str,
     /// Passes of the code generator that find nothing in what is emitted for the vendor.

@@ -57,6 +57,7 @@ impl BackEnd for Amdgpu {
             first: "",
             // The device libraries take pointers of any address space.
             in_functions: "infer-address-spaces,",
+            unrolling: "loop-unroll<O3>",
             // Determines which of the registers that a launch fills are read by a kernel.
             last: "amdgpu-attributor,",
             idle: &[],

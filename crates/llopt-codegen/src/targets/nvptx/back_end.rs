@@ -8,7 +8,7 @@ use inkwell::values::InstructionOpcode;
 use super::{Nvptx, library};
 use crate::llvm::instructions::change_all;
 use crate::llvm::library_search::Library;
-use crate::llvm::{c_api, recurrences};
+use crate::llvm::{c_api, recurrences, trip_counts};
 use crate::options::CodegenOptions;
 use crate::targets::back_end::{BackEnd, VendorPasses};
 
@@ -42,6 +42,8 @@ impl BackEnd for Nvptx {
             // libdevice's queries about the compilation, and the ranges of special registers.
             first: "nvvm-reflect,function(nvvm-intr-range),",
             in_functions: "",
+            // `ptxas` repeats iterations itself, of loops that it can count.
+            unrolling: "loop-unroll<O3;no-partial>",
             last: "",
             // It writes sums so that they have parts in common, after the optimiser has done the same: no listing of a
             // corpus differs without it.
@@ -53,6 +55,7 @@ impl BackEnd for Nvptx {
         widen_indices(module);
         fold_address_offsets(module);
         recurrences::hide_beginnings(module);
+        trip_counts::show(module);
         false
     }
 
