@@ -33,7 +33,9 @@ pub(crate) use analysis::{flow, program, ranges};
 pub use iterations::{compact_iterations, decided_conditions, whole_tiles, wide_iterations};
 pub(crate) use matrix::chained_products;
 pub use matrix::{accumulators, f32_dot, products, scaled_dot, widened_products};
-pub use order::{early_asserts, early_loads, late_operands, reorder, staged_conversions};
+pub use order::{
+    early_asserts, early_loads, joined_reductions, late_operands, reorder, staged_conversions,
+};
 pub(crate) use programs::{block_access, choice};
 pub use programs::{dependent_launch, longest_first, persistent, split_k, tile_parts, unswitch};
 pub use shared_memory::{allocation, barrier};
@@ -58,6 +60,7 @@ pub static PASSES: &[&PassSpec] = &[
     &early_asserts::ADVANCE,
     &early_loads::ISSUE,
     &f32_dot::REWRITE,
+    &joined_reductions::JOIN,
     &layouts::ASSIGN_LAYOUTS,
     &layouts::COALESCE,
     &layouts::REMOVE_LAYOUT_CONVERSIONS,

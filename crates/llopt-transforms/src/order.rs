@@ -3,6 +3,7 @@
 
 pub mod early_asserts;
 pub mod early_loads;
+pub mod joined_reductions;
 pub mod late_operands;
 pub mod reorder;
 pub mod staged_conversions;
