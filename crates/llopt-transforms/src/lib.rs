@@ -34,7 +34,8 @@ pub use iterations::{compact_iterations, decided_conditions, whole_tiles, wide_i
 pub(crate) use matrix::chained_products;
 pub use matrix::{accumulators, f32_dot, products, scaled_dot, widened_products};
 pub use order::{
-    early_asserts, early_loads, joined_reductions, late_operands, reorder, staged_conversions,
+    early_asserts, early_loads, joined_reductions, late_loads, late_operands, reorder,
+    staged_conversions,
 };
 pub(crate) use programs::{block_access, choice};
 pub use programs::{dependent_launch, longest_first, persistent, split_k, tile_parts, unswitch};
@@ -73,6 +74,7 @@ pub static PASSES: &[&PassSpec] = &[
     &layouts::HOIST_CONVERSIONS_AMD,
     &layouts::OPTIMIZE_EPILOGUE_AMD,
     &layouts::REDUCE_DATA_DUPLICATION,
+    &late_loads::SINK,
     &late_operands::SINK,
     &legalize::LEGALIZE,
     &longest_first::REWRITE,

@@ -4,6 +4,8 @@
 pub mod early_asserts;
 pub mod early_loads;
 pub mod joined_reductions;
+pub mod late_loads;
 pub mod late_operands;
+mod live;
 pub mod reorder;
 pub mod staged_conversions;

@@ -414,6 +414,24 @@ impl<'ctx> LateIndex<'ctx> {
     }
 }
 
+/// The text of inline assembly, if an instruction is a call of some.
+pub(crate) fn assembly_text(call: InstructionValue<'_>) -> Option<String> {
+    if call.get_opcode() != InstructionOpcode::Call {
+        return None;
+    }
+    // SAFETY: the instruction is a call, the cast is checked by LLVM, and the text has the length that LLVM gives.
+    unsafe {
+        let callee = LLVMGetCalledValue(call.as_value_ref());
+        if callee.is_null() || LLVMIsAInlineAsm(callee).is_null() {
+            return None;
+        }
+        let mut length = 0;
+        let text = LLVMGetInlineAsmAsmString(callee, &mut length);
+        let text = std::slice::from_raw_parts(text.cast(), length);
+        std::str::from_utf8(text).ok().map(str::to_owned)
+    }
+}
+
 /// Moves the constant part of an address into inline assembly: if `call` is assembly that mentions
 /// `[ $k + 0 ]`, and operand `k` is `getelementptr i8, base, constant`, then the operand becomes `base` and
 /// the text `[ $k + constant ]`.

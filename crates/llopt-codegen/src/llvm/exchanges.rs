@@ -35,9 +35,9 @@ use inkwell::values::{
     BasicValue, BasicValueEnum, CallSiteValue, InstructionOpcode, InstructionValue, IntValue,
 };
 
+use crate::llvm::block_order::only_computes;
 use crate::llvm::c_api::shuffle_mask;
 use crate::llvm::instructions::users;
-use crate::llvm::late_values::only_computes;
 
 /// Exchanges values where they are fewest.
 pub(crate) fn exchange_early(module: &Module<'_>) {

@@ -28,7 +28,7 @@ use std::collections::HashMap;
 use inkwell::module::Module;
 use inkwell::values::{BasicValue, InstructionOpcode, InstructionValue};
 
-use crate::llvm::late_values::{only_computes, only_renames};
+use crate::llvm::block_order::{only_computes, only_renames};
 use crate::targets::back_end::{BackEnd, Effect};
 
 /// Moves what need not wait before the wait, in each block with products.

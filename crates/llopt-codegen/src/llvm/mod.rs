@@ -1,7 +1,9 @@
 //! LLVM itself: a builder that knows what we emit, optimisation, and the back ends.
 
 pub(crate) mod addresses;
+pub(crate) mod block_order;
 pub(crate) mod c_api;
+pub(crate) mod demand_order;
 pub mod device_library;
 pub mod diagnostics;
 pub mod emit;

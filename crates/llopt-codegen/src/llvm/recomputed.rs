@@ -50,7 +50,7 @@ use inkwell::values::{
 use llopt_plan::late_operands::is_scarce;
 use llopt_target::Target;
 
-use crate::llvm::late_values::words;
+use crate::llvm::block_order::words;
 use crate::llvm::liveness::{Flow, Liveness};
 use crate::targets::back_end::BackEnd;
 

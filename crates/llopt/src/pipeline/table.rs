@@ -9,7 +9,7 @@ use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, compact_iterations, decided_conditions,
     dependent_launch, descriptor_blocks, descriptor_objects, descriptor_to_copy,
-    descriptor_to_pointer, early_asserts, early_loads, f32_dot, joined_reductions, late_operands,
+    descriptor_to_pointer, early_asserts, early_loads, f32_dot, joined_reductions, late_loads, late_operands,
     layouts, legalize, longest_first, loops, ownership, persistent, pipelining, products,
     scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts, unswitch, warp_groups,
     whole_tiles, wide_iterations, widened_products,
@@ -242,6 +242,9 @@ pub(super) const STEPS: &[Step] = &[
         .pass(&legalize::LEGALIZE)
         .requires(&[P::Layouts, P::FitsOptions, P::NamesTarget])
         .ensures(&[P::Legal]),
+    SHARED_MEMORY
+        .pass(&late_loads::SINK)
+        .requires(&[P::Layouts, P::NamesTarget]),
     SHARED_MEMORY
         .pass(&staged_conversions::STAGE)
         .requires(&[P::Legal, P::NamesTarget]),

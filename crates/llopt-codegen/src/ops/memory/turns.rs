@@ -19,8 +19,8 @@ use inkwell::values::{
 };
 use llopt_layout::plan::SharedAccess;
 
+use crate::llvm::block_order::only_computes;
 use crate::llvm::emitter::{Emitter, V};
-use crate::llvm::late_values::only_computes;
 use crate::walk::function::FunctionLowering;
 
 /// The most permutations on the way from a word to what it is packed of.

@@ -1,16 +1,21 @@
 //! The requirements of LLVM's NVPTX back end, `ptxas` and libdevice.
 
+use inkwell::attributes::AttributeLoc;
 use inkwell::context::Context;
 use inkwell::module::{FlagBehavior, Module};
 use inkwell::targets::RelocMode;
-use inkwell::values::InstructionOpcode;
+use inkwell::values::{BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue};
+use inkwell::{AddressSpace, AtomicOrdering};
 
+use llopt_plan::element::space;
+
+use super::kernel::THREADS;
 use super::{Nvptx, library};
 use crate::llvm::instructions::change_all;
 use crate::llvm::library_search::Library;
-use crate::llvm::{c_api, recurrences, trip_counts};
+use crate::llvm::{c_api, demand_order, recurrences, trip_counts};
 use crate::options::CodegenOptions;
-use crate::targets::back_end::{BackEnd, VendorPasses};
+use crate::targets::back_end::{BackEnd, Effect, VendorPasses};
 
 impl BackEnd for Nvptx {
     fn relocation(&self) -> RelocMode {
@@ -51,11 +56,38 @@ impl BackEnd for Nvptx {
         }
     }
 
+    fn threads(&self, function: FunctionValue<'_>) -> Option<u32> {
+        let threads = function.get_string_attribute(AttributeLoc::Function, THREADS)?;
+        threads.get_string_value().to_str().ok()?.parse().ok()
+    }
+
+    fn effect(&self, instruction: InstructionValue<'_>) -> Effect {
+        let loads = match instruction.get_opcode() {
+            InstructionOpcode::Load => {
+                let address = instruction.get_operand(0).and_then(|it| it.value());
+                let is_plain = instruction.get_volatile() == Ok(false)
+                    && instruction.get_atomic_ordering() == Ok(AtomicOrdering::NotAtomic);
+                let is_global = |pointer: BasicValueEnum<'_>| {
+                    let space = AddressSpace::from(space::GLOBAL);
+                    pointer.is_pointer_value()
+                        && pointer.into_pointer_value().get_type().get_address_space() == space
+                };
+                is_plain && address.is_some_and(is_global)
+            }
+            _ => c_api::assembly_text(instruction).is_some_and(|text| only_loads(&text)),
+        };
+        match loads {
+            true => Effect::Load,
+            false => Effect::Other,
+        }
+    }
+
     fn after_optimization(&self, module: &Module<'_>) -> bool {
         widen_indices(module);
         fold_address_offsets(module);
         recurrences::hide_beginnings(module);
         trip_counts::show(module);
+        demand_order::order(module, self.target, self);
         false
     }
 
@@ -63,6 +95,13 @@ impl BackEnd for Nvptx {
         // With the word `debug`, ptxas does not optimise; line tables do not need it.
         number_calls(&text.replacen(", debug", "", 1))
     }
+}
+
+/// Whether assembly does nothing but load from global memory, under a condition perhaps.
+fn only_loads(text: &str) -> bool {
+    let loads = |line: &str| line.contains("ld.global.");
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.clone().any(loads) && lines.all(|line| loads(line) || line.starts_with("mov."))
 }
 
 /// Numbers the calls of a PTX text from zero. LLVM writes a comment next to each call, with a number from a counter

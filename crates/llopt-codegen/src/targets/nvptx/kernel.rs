@@ -38,6 +38,9 @@ pub fn num_programs<'ctx>(e: &Emitter<'ctx>, axis: u32, blocks_per_cluster: u32)
     e.intrinsic(name, &[], &[])
 }
 
+/// The attribute of a kernel with the number of its threads.
+pub(super) const THREADS: &str = "nvvm.reqntid";
+
 /// Makes `function` an entry with a fixed block size.
 pub fn mark_kernel<'ctx>(e: &Emitter<'ctx>, function: FunctionValue<'ctx>, launch: Launch) {
     function.set_call_conventions(PTX_KERNEL);
@@ -47,7 +50,7 @@ pub fn mark_kernel<'ctx>(e: &Emitter<'ctx>, function: FunctionValue<'ctx>, launc
             e.context.create_string_attribute(key, &value.to_string()),
         );
     };
-    attribute("nvvm.reqntid", launch.threads);
+    attribute(THREADS, launch.threads);
     if let Some(registers) = launch.max_registers {
         attribute("nvvm.maxnreg", registers);
     }
