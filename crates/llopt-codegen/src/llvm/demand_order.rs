@@ -1,4 +1,4 @@
-//! The order of instructions in which a block of too many values takes the fewest registers, for an assembler that allocates
+//! The order of instructions in which a block of far too many values takes the fewest registers, for an assembler that allocates
 //! them.
 //!
 //! Code is emitted operation by operation: all elements of two tensors are loaded, then all are multiplied, then all are
@@ -21,6 +21,9 @@
 //! What frees at least as many registers as its result takes, like `t0`, which is the last to need `a0` and `a1`, does not wait
 //! until it is needed: else the second of two sums would begin when all elements of the first are there, and keep them.
 //!
+//! Where LLVM allocates registers its scheduler orders such a block again, and starts the loads together: RDNA's scaled products
+//! spill one register more in the order of demand. There `late_values` keeps the loads where they are.
+//!
 //! # What moves
 //!
 //! What only computes, and, if that is not enough, loads from global memory, of which none moves behind an instruction that may
@@ -29,9 +32,10 @@
 
 use std::cmp::Reverse;
 
-use inkwell::AtomicOrdering;
 use inkwell::module::Module;
 use inkwell::values::{InstructionOpcode, InstructionValue};
+use inkwell::{AddressSpace, AtomicOrdering};
+use llopt_plan::element::space;
 use llopt_plan::late_operands::is_scarce;
 use llopt_target::Target;
 
@@ -65,7 +69,11 @@ impl Kind {
             InstructionOpcode::Phi => Self::Stays,
             _ if only_computes(instruction) => Self::Computes,
             _ if back_end.effect(instruction) == Effect::Load => Self::Loads,
-            _ if touches_no_memory(instruction) || reads(instruction) => Self::Stays,
+            _ if reads(instruction) => match is_global(instruction) {
+                true => Self::Loads,
+                false => Self::Stays,
+            },
+            _ if touches_no_memory(instruction) => Self::Stays,
             _ => Self::Disturbs,
         }
     }
@@ -76,6 +84,15 @@ fn reads(instruction: InstructionValue<'_>) -> bool {
     instruction.get_opcode() == InstructionOpcode::Load
         && instruction.get_volatile() == Ok(false)
         && instruction.get_atomic_ordering() == Ok(AtomicOrdering::NotAtomic)
+}
+
+/// Whether what an instruction reads is in global memory.
+fn is_global(instruction: InstructionValue<'_>) -> bool {
+    let address = instruction.get_operand(0).and_then(|it| it.value());
+    address.is_some_and(|address| {
+        let space = AddressSpace::from(space::GLOBAL);
+        address.into_pointer_value().get_type().get_address_space() == space
+    })
 }
 
 /// Orders the blocks of a module whose values do not fit into registers.
@@ -98,29 +115,37 @@ pub(crate) fn order(module: &Module<'_>, target: Target, back_end: &dyn BackEnd)
             if ((before + from_outside) as f32) < ALLOCATED * registers {
                 continue;
             }
-            let kinds: Vec<Kind> = instructions
-                .iter()
-                .map(|one| Kind::of(*one, back_end))
-                .collect();
-            let sequence = [false, true].map(|moves_loads| {
-                let kind = |kind: &Kind| match kind {
-                    Kind::Loads if !moves_loads => Kind::Stays,
-                    kind => *kind,
-                };
-                let kinds = kinds.iter().map(kind).collect();
-                let sequence = Demand::new(&nodes, kinds).sequence();
-                (peak(&nodes, &sequence), sequence)
-            });
-            let [early, late] = sequence;
-            let is_enough = !is_scarce(early.0 + from_outside, target, threads);
-            let (after, sequence) = match is_enough || early.0 <= late.0 {
-                true => early,
-                false => late,
-            };
+            let is_enough = |words| !is_scarce(words + from_outside, target, threads);
+            let (after, sequence) = sequence(&nodes, &instructions, back_end, is_enough);
             if after < before {
                 apply(&builder, &instructions, &sequence);
             }
         }
+    }
+}
+
+/// The order of demand of a block's instructions, and its peak: with loads where they are if that is enough.
+fn sequence(
+    nodes: &[Node],
+    instructions: &[InstructionValue<'_>],
+    back_end: &dyn BackEnd,
+    is_enough: impl Fn(u32) -> bool,
+) -> (u32, Vec<usize>) {
+    let kinds: Vec<Kind> = instructions
+        .iter()
+        .map(|one| Kind::of(*one, back_end))
+        .collect();
+    let [early, late] = [false, true].map(|moves_loads| {
+        let kind = |kind: &Kind| match kind {
+            Kind::Loads if !moves_loads => Kind::Stays,
+            kind => *kind,
+        };
+        let sequence = Demand::new(nodes, kinds.iter().map(kind).collect()).sequence();
+        (peak(nodes, &sequence), sequence)
+    });
+    match is_enough(early.0) || early.0 <= late.0 {
+        true => early,
+        false => late,
     }
 }
 

@@ -9,10 +9,10 @@ use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, compact_iterations, decided_conditions,
     dependent_launch, descriptor_blocks, descriptor_objects, descriptor_to_copy,
-    descriptor_to_pointer, early_asserts, early_loads, f32_dot, joined_reductions, late_loads, late_operands,
-    layouts, legalize, longest_first, loops, ownership, persistent, pipelining, products,
-    scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts, unswitch, warp_groups,
-    whole_tiles, wide_iterations, widened_products,
+    descriptor_to_pointer, early_asserts, early_loads, f32_dot, joined_reductions, late_loads,
+    late_operands, layouts, legalize, longest_first, loops, ownership, persistent, pipelining,
+    products, scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts, unswitch,
+    warp_groups, whole_tiles, wide_iterations, widened_products,
 };
 
 use super::configured;

@@ -4,10 +4,7 @@ use inkwell::attributes::AttributeLoc;
 use inkwell::context::Context;
 use inkwell::module::{FlagBehavior, Module};
 use inkwell::targets::RelocMode;
-use inkwell::values::{BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue};
-use inkwell::{AddressSpace, AtomicOrdering};
-
-use llopt_plan::element::space;
+use inkwell::values::{FunctionValue, InstructionOpcode, InstructionValue};
 
 use super::kernel::THREADS;
 use super::{Nvptx, library};
@@ -62,20 +59,7 @@ impl BackEnd for Nvptx {
     }
 
     fn effect(&self, instruction: InstructionValue<'_>) -> Effect {
-        let loads = match instruction.get_opcode() {
-            InstructionOpcode::Load => {
-                let address = instruction.get_operand(0).and_then(|it| it.value());
-                let is_plain = instruction.get_volatile() == Ok(false)
-                    && instruction.get_atomic_ordering() == Ok(AtomicOrdering::NotAtomic);
-                let is_global = |pointer: BasicValueEnum<'_>| {
-                    let space = AddressSpace::from(space::GLOBAL);
-                    pointer.is_pointer_value()
-                        && pointer.into_pointer_value().get_type().get_address_space() == space
-                };
-                is_plain && address.is_some_and(is_global)
-            }
-            _ => c_api::assembly_text(instruction).is_some_and(|text| only_loads(&text)),
-        };
+        let loads = c_api::assembly_text(instruction).is_some_and(|text| only_loads(&text));
         match loads {
             true => Effect::Load,
             false => Effect::Other,
