@@ -30,7 +30,9 @@ pub use addressing::{
 pub(crate) use addressing::{copied_loads, tile_addresses};
 pub use analysis::{axis, ownership};
 pub(crate) use analysis::{flow, program, ranges};
-pub use iterations::{compact_iterations, decided_conditions, whole_tiles, wide_iterations};
+pub use iterations::{
+    compact_iterations, decided_conditions, row_iterations, whole_tiles, wide_iterations,
+};
 pub(crate) use matrix::chained_products;
 pub use matrix::{accumulators, f32_dot, products, scaled_dot, widened_products};
 pub use order::{
@@ -90,6 +92,7 @@ pub static PASSES: &[&PassSpec] = &[
     &pipelining::PIPELINE,
     &pipelining::prefetch::PREFETCH,
     &pipelining::TAKE_TURNS,
+    &row_iterations::REWRITE,
     &scaled_dot::REWRITE,
     &split_k::SPLIT,
     &staged_conversions::STAGE,

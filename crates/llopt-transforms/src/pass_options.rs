@@ -17,6 +17,13 @@ pub(crate) const NUM_WARPS: PassOption =
 pub(crate) const NUM_CTAS: PassOption =
     PassOption::integer("num-ctas", "blocks for each cluster", "1");
 
+/// Stages of loops.
+pub(crate) const NUM_STAGES: PassOption = PassOption::integer(
+    "num-stages",
+    "in how many stages loops will be pipelined that do not say so themselves",
+    "3",
+);
+
 /// The GPU that the option names.
 pub(crate) fn target(run: &PassRun) -> Result<Target, Complaint> {
     Target::parse(run.text(TARGET.name)).map_err(|error| Complaint::new(error.to_string()))

@@ -127,6 +127,7 @@ pub(crate) use account::place;
 use candidate::Candidate;
 use division::{Request, divide};
 pub(crate) use graph::{ISSUERS, is_special, matrix_cycles};
+pub(crate) use partitions::ASKS;
 use stages::Given;
 
 /// The option of the passes that decide on stages.

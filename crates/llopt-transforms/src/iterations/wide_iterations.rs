@@ -59,7 +59,7 @@ use crate::loops::concatenate::Concatenation;
 use crate::loops::induction::{is_multiple, most_iterations};
 use crate::loops::unroll::{RARE, STAGES};
 use crate::loops::view::{For, innermost};
-use crate::pass_options::{NUM_WARPS, TARGET, target};
+use crate::pass_options::{NUM_STAGES, NUM_WARPS, TARGET, target};
 use crate::pipelining::place;
 use crate::request::Request;
 pub use price::{Cycles, Setting};
@@ -78,11 +78,7 @@ pub static REWRITE: PassSpec = PassSpec {
     options: &[
         TARGET,
         NUM_WARPS,
-        PassOption::integer(
-            "num-stages",
-            "in how many stages loops will be pipelined that do not say so themselves",
-            "3",
-        ),
+        NUM_STAGES,
         PassOption::flag(
             "everywhere",
             "widen wherever it is possible, not only where the model predicts a gain",

@@ -4,7 +4,8 @@
 //! often as it may at most, if that is known and less; where the last iterations were split off, as for loads that are an
 //! iteration ahead, and for tiles that are not whole, the loops have these together. A loop over what is left of its bound
 //! after whole groups of iterations (`n - n % 4` to `n`), as unrolling leaves it, runs as often as the mean over all
-//! remainders. Of a conditional one region counts as executed, each as often as the others; one that is known to be rare,
+//! remainders. So does one behind a loop of which each iteration is a group of the program's ([`GROUPED`]), and that one runs
+//! as often as there are groups. Of a conditional one region counts as executed, each as often as the others; one that is known to be rare,
 //! once in so many times. Blocks connected by branches count as executed once.
 
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt};
 use melior::ir::{BlockLike, BlockRef, OperationRef, Value};
 
 use crate::loops::induction::most_iterations;
-use crate::loops::unroll::RARE;
+use crate::loops::unroll::{GROUPED, RARE};
 use crate::loops::view::For;
 
 /// The assumed number of iterations of a loop.
@@ -135,15 +136,34 @@ fn assumed_iterations(operation: OperationRef<'_, '_>) -> f64 {
 
 /// The assumed number of iterations of a loop, of which other loops may run the last ones, one each.
 fn shared_iterations<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> f64 {
+    if let Some(group) = group_before(operation) {
+        return (group - 1.0) / 2.0;
+    }
     if is_rare(operation) || continues(operation) {
         return 1.0;
     }
-    let (mut parts, mut left) = (vec![operation], ITERATIONS);
+    let (mut parts, mut left) = (vec![operation], ITERATIONS / group(operation));
     while let Some(next) = next(&parts).filter(|_| left > 1.0) {
         parts.push(next);
         left -= 1.0;
     }
     left
+}
+
+/// The iterations of the program that each one of a loop is.
+fn group(operation: OperationRef<'_, '_>) -> f64 {
+    let grouped: Option<u32> = operation
+        .discardable_attr(GROUPED)
+        .and_then(AttributeExt::as_int);
+    f64::from(grouped.unwrap_or(1))
+}
+
+/// The iterations of a group, if a loop runs those that are left over by a loop of groups.
+fn group_before<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<f64> {
+    let begins = operation.operand_value(0).filter(|_| is_rare(operation))?;
+    let mut before = begins.uses().filter(|used| used.operand == 1);
+    let of_loop = before.find(|used| Control::of(used.operation) == Control::For)?;
+    Some(group(of_loop.operation)).filter(|group| *group > 1.0)
 }
 
 /// Whether a loop runs what another one has left.

@@ -15,6 +15,8 @@ use super::view::For;
 pub(crate) const FACTOR: &str = "tt.loop_unroll_factor";
 /// The number of stages in which a loop is pipelined.
 pub const STAGES: &str = "tt.num_stages";
+/// On a loop: how many iterations of the program each of its iterations is.
+pub(crate) const GROUPED: &str = "llopt.grouped";
 /// On a loop that is hardly ever executed, and on a conditional whose second block is.
 pub(crate) const RARE: &str = "llopt.rare";
 

@@ -84,7 +84,7 @@ use crate::loops::needs::ancestor;
 use crate::loops::view::For;
 
 /// The attribute of a loop that asks for partitions.
-pub(super) const ASKS: &str = "tt.warp_specialize";
+pub(crate) const ASKS: &str = "tt.warp_specialize";
 /// Warps of the producer.
 pub(super) const PRODUCER_WARPS: u32 = 1;
 /// The fewest slots with which a product may run on.

@@ -12,7 +12,9 @@ use llopt_target::Feature;
 use llopt_transforms::layouts::{self, Grid};
 use llopt_transforms::persistent::{self, Block, PersistentAccount};
 use llopt_transforms::tensor_copies::{self as copies, Maker, Narrow, Room};
-use llopt_transforms::{pipelining, split_k, tile_parts, whole_tiles, wide_iterations};
+use llopt_transforms::{
+    pipelining, row_iterations, split_k, tile_parts, whole_tiles, wide_iterations,
+};
 use melior::Context;
 use melior::ir::Module;
 
@@ -341,6 +343,22 @@ pub(super) fn split_tiles(
         }
         false => whole_tiles::rewrite(operation, threads, target),
     }
+    Ok(())
+}
+
+/// Makes rows of a tile of several iterations, where that is faster.
+///
+/// # Errors
+/// None.
+pub(super) fn group_iterations(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    load_dialects(context, row_iterations::REWRITE.dependencies);
+    let warps = num_warps(module, options).max(1);
+    let settings = (warps, options.num_stages);
+    row_iterations::rewrite(module.as_operation(), settings, options.target);
     Ok(())
 }
 

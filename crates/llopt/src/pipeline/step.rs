@@ -84,6 +84,8 @@ impl Phase {
 pub(super) enum Condition {
     /// The target has a feature.
     Has(Feature),
+    /// LLVM allocates registers and orders instructions, not an assembler behind it.
+    AllocatedByLlvm,
     /// Clusters have more than one block.
     Clusters,
     /// Clusters are single blocks.
@@ -109,6 +111,7 @@ impl Condition {
     pub(super) fn holds(self, options: &Options) -> bool {
         match self {
             Self::Has(feature) => options.target.has(feature),
+            Self::AllocatedByLlvm => options.target.llvm_allocates_registers(),
             Self::Clusters => options.num_ctas.unwrap_or(1) > 1,
             Self::OneBlock => !Self::Clusters.holds(options) && !Self::SharedLoops.holds(options),
             Self::TileParts => {
@@ -133,6 +136,7 @@ impl Condition {
             Self::Has(feature) => format!("`{}`", feature.name()),
             Self::Clusters => "several blocks per cluster".to_owned(),
             Self::OneBlock => "one block per cluster".to_owned(),
+            Self::AllocatedByLlvm => "registers by LLVM".to_owned(),
             Self::TileParts => "`tile_parts`, `tile_rows`, `single_wave` or `streamed`".to_owned(),
             Self::SharedLoops => "`split_k`".to_owned(),
             Self::VerifiesLayouts => "`verify_layouts`".to_owned(),

@@ -11,8 +11,8 @@ use llopt_transforms::{
     dependent_launch, descriptor_blocks, descriptor_objects, descriptor_to_copy,
     descriptor_to_pointer, early_asserts, early_loads, f32_dot, joined_reductions, late_loads,
     late_operands, layouts, legalize, longest_first, loops, ownership, persistent, pipelining,
-    products, scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts, unswitch,
-    warp_groups, whole_tiles, wide_iterations, widened_products,
+    products, row_iterations, scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts,
+    unswitch, warp_groups, whole_tiles, wide_iterations, widened_products,
 };
 
 use super::configured;
@@ -160,7 +160,12 @@ pub(super) const STEPS: &[Step] = &[
         .pass(&descriptor_to_copy::REWRITE)
         .when(&[Condition::Has(Feature::BulkTensorCopy)])
         .requires(&[P::PointersForMadeDescriptors]),
-    // What a descriptor loads is masked by pointers now, where there is no copy for it.
+    // What a descriptor loads is an access through pointers now, where there is no copy for it.
+    SIMPLIFY
+        .call(&row_iterations::REWRITE, configured::group_iterations)
+        // With NVIDIA's assembler it has not been timed.
+        .when(&[Condition::OneBlock, Condition::AllocatedByLlvm])
+        .requires(&[P::Structured, P::Inlined]),
     SIMPLIFY
         .call(&whole_tiles::REWRITE, configured::split_tiles)
         .requires(&[P::Structured, P::Inlined]),

@@ -27,6 +27,7 @@ mod programs_in_loops;
 mod programs_in_rows;
 mod removals;
 mod reuse;
+mod row_iterations;
 mod scaled_products;
 mod shifted_sums;
 mod split_k;

@@ -5,6 +5,7 @@ use llopt_plan::element::Element;
 use llopt_plan::reduction::ReductionPlan;
 use llopt_plan::reduction::combination::Combination;
 use llopt_plan::reduction::memory::{Combining, Work};
+use llopt_plan::reduction::warp::Kept;
 use llopt_plan::tensor::ValueType;
 use melior::ir::{OperationRef, RegionRef};
 
@@ -22,7 +23,7 @@ pub(crate) fn reduce_in_memory<'ctx>(
     reduce: tt::ReduceOp<'_, '_>,
     plan: &ReductionPlan,
     announced: &Announced<'_>,
-    values: &[Tuple<'ctx>],
+    (kept, values): (&Kept, &[Tuple<'ctx>]),
     elements: &[Element],
     shape: &ValueType,
 ) -> Lowered<Vec<Tuple<'ctx>>> {
@@ -31,12 +32,13 @@ pub(crate) fn reduce_in_memory<'ctx>(
     let combination = Combination::of(region);
     let count = plan.scratch_elements(&combination);
     let bases = scratch::of_operands(lowering, op, elements, count)?;
-    let own = lowering.linear(&plan.thread_places, &plan.block_places);
+    let writers = plan.writers(kept);
+    let own = lowering.linear(&writers.thread_places, &plan.block_places);
     let acts = lowering
         .threads
-        .acts_under(e, lowering.hooks(), plan.repeated_threads);
+        .acts_under(e, lowering.hooks(), writers.idle);
     cluster::write_to_blocks(lowering, announced, acts, &bases, |bases| {
-        for (place, tuple) in plan.key_places.iter().zip(values) {
+        for (place, tuple) in writers.key_places.iter().zip(values) {
             let index = e.xor(own, e.i32(i64::from(*place)));
             store_tuple(e, elements, bases, index, tuple);
         }
@@ -98,6 +100,7 @@ pub(crate) fn reduce_in_memory<'ctx>(
             for values in values.chunks(warps.keys.len()) {
                 let (steps, keys) = (&warps.steps, &warps.keys);
                 let values = values.to_vec();
+                let keys = (&keys[..], &keys[..]);
                 let combined = warp::reduce(lowering, op, region, steps, keys, values, elements)?;
                 results.extend(combined);
             }

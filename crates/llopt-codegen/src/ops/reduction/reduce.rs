@@ -41,11 +41,12 @@ pub(crate) fn reduce<'ctx>(
 
     let keys: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();
     let combination = Combination::of(region);
+    let lane_bits = lowering.program.threads_per_warp.trailing_zeros();
     let in_warp = WarpReduction::new(
         &plan.lanes(&combination),
         &elements,
         &combination,
-        lowering.program.threads_per_warp.trailing_zeros(),
+        lane_bits,
         lowering.hooks().target(),
     );
     lowering.record(operation, || {
@@ -75,8 +76,15 @@ pub(crate) fn reduce<'ctx>(
             lowering, operation, region, &mut level,
         )?);
     }
+    let kept = in_warp.kept(&keys, lane_bits);
     let values = warp::reduce(
-        lowering, operation, region, &in_warp, &keys, values, &elements,
+        lowering,
+        operation,
+        region,
+        &in_warp,
+        (&keys, &kept.keys),
+        values,
+        &elements,
     )?;
     let results: Vec<ValueType> = (0..operation.result_count())
         .map(|i| lowering.type_of(result(operation, i)))
@@ -89,7 +97,13 @@ pub(crate) fn reduce<'ctx>(
         pick_keys(lowering, operation, &plan, &values, shape)?
     } else {
         partial_results::reduce_in_memory(
-            lowering, op, &plan, &announced, &values, &elements, shape,
+            lowering,
+            op,
+            &plan,
+            &announced,
+            (&kept, &values),
+            &elements,
+            shape,
         )?
     };
     for (i, of) in results.iter().enumerate() {

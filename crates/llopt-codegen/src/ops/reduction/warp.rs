@@ -10,13 +10,14 @@ use crate::targets::hooks::Hooks;
 use crate::values::{storage, words};
 use crate::walk::function::{FunctionLowering, Lowered};
 
-/// The values of `keys` after all lanes that hold values of the same results have combined theirs.
+/// The values of the keys that the plan leaves each lane, after all lanes that hold values of the same results have
+/// combined theirs.
 pub(crate) fn reduce<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
     region: RegionRef<'_, '_>,
     plan: &WarpReduction,
-    keys: &[u32],
+    (keys, kept): (&[u32], &[u32]),
     values: Vec<Tuple<'ctx>>,
     elements: &[Element],
 ) -> Lowered<Vec<Tuple<'ctx>>> {
@@ -36,7 +37,7 @@ pub(crate) fn reduce<'ctx>(
                 held = follow_stage(lowering, op, region, stage, &held, elements)?;
             }
             // The joins have changed the order.
-            Ok(keys
+            Ok(kept
                 .iter()
                 .map(|key| value_of(&held, *key).clone())
                 .collect())

@@ -143,6 +143,7 @@ impl Work<'_> {
             keys: keys.to_vec(),
             steps: &steps,
             agreement,
+            may_divide: false,
         };
         let steps = WarpReduction::new(
             &together,

@@ -61,7 +61,7 @@ use crate::tensor::TensorType;
 use combination::Combination;
 use memory::Work;
 pub use price::{ReductionPrice, price};
-use warp::{LaneStep, Lanes, Repeats, together};
+use warp::{Kept, LaneStep, Lanes, Repeats, together};
 
 /// The steps of a reduction; pure arithmetic on the layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,11 +86,20 @@ pub struct ReductionPlan {
     pub thread_places: Vec<u32>,
     /// What each bit of the block's number adds to it.
     pub block_places: Vec<u32>,
-    /// Bits of the thread's number that change no place: threads that repeat others.
-    pub repeated_threads: u32,
     /// Generators of the distances in the cluster (masks of the block's number) at which a partial result is
     /// wanted; empty if every block needs its own only.
     pub exchanges: Vec<u32>,
+}
+
+/// The places in memory that threads write; they sum up, as all are linear.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writers {
+    /// What each key that lane 0 has kept adds to the place.
+    pub key_places: Vec<u32>,
+    /// What each bit of the thread's number adds to it.
+    pub thread_places: Vec<u32>,
+    /// Bits of the thread's number with which it writes nothing: other threads have the same.
+    pub idle: u32,
 }
 
 /// The relations among threads, by elimination with masks of threads: modulo what registers reach, and then along
@@ -299,11 +308,8 @@ impl ReductionPlan {
         for element in in_register {
             seen.insert(place(*element));
         }
-        let mut repeated_threads = 0;
-        for (bit, element) in in_thread.iter().enumerate() {
-            if seen.insert(place(*element)).is_some() {
-                repeated_threads |= 1 << bit;
-            }
+        for element in in_thread {
+            seen.insert(place(*element));
         }
         // D: the relations among what blocks add to the rests; among these, the ones that add to the positions.
         let blocks = tensor.block_bases();
@@ -334,7 +340,6 @@ impl ReductionPlan {
             rest_bits: rests.rank(),
             told_by,
             order,
-            repeated_threads,
             exchanges,
         }
     }
@@ -378,6 +383,39 @@ impl ReductionPlan {
             keys: self.keys.iter().map(|(key, _)| *key).collect(),
             steps: &self.lane_steps,
             agreement: agree.then_some(&self.repeats),
+            may_divide: self.goes_through_memory(combination),
+        }
+    }
+
+    /// Who writes which partial results to memory, where each lane has these after the steps in the warp.
+    pub fn writers(&self, kept: &Kept) -> Writers {
+        let place = |wanted: u32| {
+            let found = self.keys.iter().position(|(key, _)| *key == wanted);
+            found.map_or(0, |i| self.key_places[i])
+        };
+        let key_places: Vec<u32> = kept.keys.iter().map(|key| place(*key)).collect();
+        let mut thread_places = self.thread_places.clone();
+        for (of_lane, key) in thread_places.iter_mut().zip(&kept.lanes) {
+            *of_lane ^= place(*key);
+        }
+        let mut written = Echelon::new();
+        let mut is_new = |place: u32| {
+            let is_new = written.reduce(place) != 0;
+            if is_new {
+                written.insert(place);
+            }
+            is_new
+        };
+        for place in &key_places {
+            is_new(*place);
+        }
+        let idle = (0..).zip(&thread_places);
+        let idle = idle.filter(|(_, place)| !is_new(**place));
+        let idle = idle.fold(0, |all, (bit, _)| all | 1 << bit);
+        Writers {
+            key_places,
+            thread_places,
+            idle,
         }
     }
 

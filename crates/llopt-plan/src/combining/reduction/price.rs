@@ -6,7 +6,7 @@ use llopt_target::Target;
 use super::combination::Combination;
 use super::memory::{Combining, Work};
 use super::warp::WarpReduction;
-use super::{ReductionPlan, operand_bytes};
+use super::{ReductionPlan, Writers, operand_bytes};
 use crate::element::Element;
 use crate::shared_access::wavefronts;
 use crate::tensor::TensorType;
@@ -40,7 +40,7 @@ impl ReductionPrice {
     /// Counts the wavefronts and the bytes; returns how many stores and loads make them.
     fn count_accesses(
         &mut self,
-        plan: &ReductionPlan,
+        (plan, writers): (&ReductionPlan, &Writers),
         work: &Work<'_>,
         combining: &Combining,
         operand_elements: u32,
@@ -54,8 +54,8 @@ impl ReductionPrice {
         };
         let lanes = work.lane_bits as usize;
         let acting: Vec<u32> = (0..lanes)
-            .filter(|bit| plan.repeated_threads >> bit & 1 == 0)
-            .map(|bit| plan.thread_places[bit])
+            .filter(|bit| writers.idle >> bit & 1 == 0)
+            .map(|bit| writers.thread_places[bit])
             .collect();
         let partials = 1u32 << plan.partial_bits;
         // Where the partial results of each lane begin.
@@ -68,7 +68,7 @@ impl ReductionPrice {
         let copies = 1u32 << plan.exchanges.len();
         for element in work.elements {
             let (bits, bytes) = (element.memory_bits(), element.memory_bits() / 8);
-            let store = needed * copies;
+            let store = writers.key_places.len() as u32 * copies;
             stores += store;
             self.store_wavefronts += store * access(Access::Store, bits, &acting, bytes);
             self.shared_bytes += operand_bytes(operand_elements, *element);
@@ -135,8 +135,11 @@ pub fn price(
     let needed: Vec<u32> = plan.keys.iter().map(|(key, _)| *key).collect();
     let work = plan.work(lane_bits, &needed, elements, combination);
     let combining = work.cheapest(target);
+    let writers = plan.writers(&in_warp.kept(&needed, lane_bits));
     let operand_elements = plan.scratch_elements(combination);
-    let [stores, loads] = price.count_accesses(&plan, &work, &combining, operand_elements, target);
+    let written = (&plan, &writers);
+    let [stores, loads] =
+        price.count_accesses(written, &work, &combining, operand_elements, target);
     match &combining {
         Combining::Spread => {
             let steps = work.rounds() * plan.partial_bits;

@@ -27,7 +27,7 @@ fn sum(vectors: &[u32], chosen: u32) -> u32 {
 }
 
 /// Follows a plan on sets of elements: in the memory of every block, each row that the block holds must in the
-/// end be complete, with each element once.
+/// end be complete, with each element once, whether each lane writes all results of its warp or those that it has kept.
 fn check(shape: &[u32], axis: usize, places: &Places) -> ReductionPlan {
     let bits: u32 = shape.iter().map(|extent| extent.trailing_zeros()).sum();
     let numbers = [
@@ -73,43 +73,61 @@ fn check(shape: &[u32], axis: usize, places: &Places) -> ReductionPlan {
         held
     };
     let blocks = 1u32 << places.blocks.len();
-    let mut memories: Vec<HashMap<u32, Vec<u32>>> = vec![HashMap::new(); blocks as usize];
-    for block in 0..blocks {
-        let held = held_by(block);
-        for t in (0..threads).filter(|t| t & plan.repeated_threads == 0) {
-            let own = sum(&plan.thread_places, t) ^ sum(&plan.block_places, block);
-            for (place, set) in plan.key_places.iter().zip(&held[t as usize]) {
-                for distance in distances(&plan.exchanges) {
-                    let memory = &mut memories[(block ^ distance) as usize];
-                    let before = memory.insert(place ^ own, set.clone());
-                    assert!(before.is_none(), "two threads write one place");
+    for may_divide in [false, true] {
+        let lanes = Lanes {
+            may_divide,
+            ..plan.lanes(&SUM)
+        };
+        let lane_bits = places.lanes.len() as u32;
+        let target = Target::parse("hip:gfx942").unwrap();
+        let in_warp = WarpReduction::new(&lanes, &[Element::F32], &SUM, lane_bits, target);
+        let kept = in_warp.kept(&lanes.keys, lane_bits);
+        let writers = plan.writers(&kept);
+        let mut memories: Vec<HashMap<u32, Vec<u32>>> = vec![HashMap::new(); blocks as usize];
+        for block in 0..blocks {
+            let held = held_by(block);
+            for t in (0..threads).filter(|t| t & writers.idle == 0) {
+                let own = sum(&writers.thread_places, t) ^ sum(&plan.block_places, block);
+                let moved = sum(&kept.lanes, t & lane_mask);
+                for (place, key) in writers.key_places.iter().zip(&kept.keys) {
+                    let found = plan
+                        .keys
+                        .iter()
+                        .position(|(known, _)| *known == key ^ moved);
+                    let set = &held[t as usize][found.unwrap()];
+                    for distance in distances(&plan.exchanges) {
+                        let memory = &mut memories[(block ^ distance) as usize];
+                        let before = memory.insert(place ^ own, set.clone());
+                        assert!(before.is_none(), "two threads write one place");
+                    }
                 }
             }
         }
-    }
-    for (block, memory) in (0u32..).zip(&memories) {
-        assert_eq!(memory.len(), 1 << (plan.rest_bits + plan.partial_bits));
-        let own = sum(&places.blocks, block);
-        let mut rests: Vec<u32> = (0..threads)
-            .flat_map(|t| {
-                let own = own ^ sum(&thread_bases, t);
-                (0..1u32 << places.registers.len()).map(move |r| own ^ sum(&places.registers, r))
-            })
-            .map(|element| axis.rest(element))
-            .collect();
-        rests.sort_unstable();
-        rests.dedup();
-        assert_eq!(rests.len(), 1 << plan.rest_bits);
-        for rest in rests {
-            let first = plan.first_place(rest);
-            let mut all: Vec<u32> = (0..1u32 << plan.partial_bits)
-                .flat_map(|q| memory[&(first | q)].clone())
+        for (block, memory) in (0u32..).zip(&memories) {
+            assert_eq!(memory.len(), 1 << (plan.rest_bits + plan.partial_bits));
+            let own = sum(&places.blocks, block);
+            let mut rests: Vec<u32> = (0..threads)
+                .flat_map(|t| {
+                    let own = own ^ sum(&thread_bases, t);
+                    (0..1u32 << places.registers.len())
+                        .map(move |r| own ^ sum(&places.registers, r))
+                })
+                .map(|element| axis.rest(element))
                 .collect();
-            all.sort_unstable();
-            let wanted: Vec<u32> = (0..1u32 << bits)
-                .filter(|element| axis.rest(*element) == rest)
-                .collect();
-            assert_eq!(all, wanted, "{shape:?} {places:?}, block {block}");
+            rests.sort_unstable();
+            rests.dedup();
+            assert_eq!(rests.len(), 1 << plan.rest_bits);
+            for rest in rests {
+                let first = plan.first_place(rest);
+                let mut all: Vec<u32> = (0..1u32 << plan.partial_bits)
+                    .flat_map(|q| memory[&(first | q)].clone())
+                    .collect();
+                all.sort_unstable();
+                let wanted: Vec<u32> = (0..1u32 << bits)
+                    .filter(|element| axis.rest(*element) == rest)
+                    .collect();
+                assert_eq!(all, wanted, "{shape:?} {places:?}, block {block}");
+            }
         }
     }
     plan
@@ -388,6 +406,24 @@ fn results_that_warps_would_not_agree_on_go_through_memory() {
     // Warps that are equal lane by lane agree.
     let plan = check(&[8], 0, &in_one_block(&[1], &[2, 4], &[0]));
     assert!(!plan.goes_through_memory(&combination(false)));
+}
+
+#[test]
+fn lanes_write_the_results_that_they_have_kept() {
+    // Sixteen columns in a thread, the rows in eight lanes and two warps, four lanes beside each other.
+    let numbers = in_one_block(&[1, 2, 16, 32], &[4, 8, 64, 128, 256], &[512]);
+    let plan = check(&[16, 64], 0, &numbers);
+    let lanes = plan.lanes(&SUM);
+    assert!(lanes.may_divide);
+    let target = Target::parse("hip:gfx1100").unwrap();
+    let in_warp = WarpReduction::new(&lanes, &[Element::F32], &SUM, 5, target);
+    // Eight, four and two columns are given away, and nothing comes back.
+    assert_eq!(in_warp.shuffles, 8 + 4 + 2);
+    let kept = in_warp.kept(&lanes.keys, 5);
+    assert_eq!(kept.keys.len(), 2);
+    let writers = plan.writers(&kept);
+    assert_eq!(writers.key_places.len(), 2);
+    assert_eq!(writers.idle, 0, "each lane has results of its own");
 }
 
 #[test]

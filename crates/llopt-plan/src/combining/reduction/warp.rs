@@ -13,7 +13,8 @@
 //!   With `d` halvings this takes `2 (n - n / 2^d) + (s - d) n / 2^d` shuffles: for 32 keys and 5 steps 62 in place
 //!   of 160. (These are the reduce-scatter and all-gather of collective communication, see R. Rabenseifner,
 //!   "Optimization of Collective Reduction Operations", ICCS 2004.) Every result is computed once, so all lanes end
-//!   with the same bits, whatever the combination does.
+//!   with the same bits, whatever the combination does. Results that go through memory stay where they are: each lane
+//!   writes the keys that it has kept, for half of the shuffles and `n / 2^d` stores instead of `n`.
 //! - *Instruction*: where the steps join all lanes of the warp and the combination is one that the hardware
 //!   has (`redux.sync`), one instruction for each key.
 //!
@@ -73,6 +74,8 @@ pub struct Lanes<'a> {
     pub steps: &'a [LaneStep],
     /// Where copies of a result have to agree, the lanes that repeat others.
     pub agreement: Option<&'a Repeats>,
+    /// Whether each lane may end with a part of the results, as they are written to memory.
+    pub may_divide: bool,
 }
 
 /// How two lanes share keys that differ by `keys`: a lane whose number has the bits `told_by` an odd number of
@@ -108,6 +111,25 @@ pub enum Stage {
     Join(Share),
 }
 
+/// Which keys a lane has a value of after some stages: `kept`, each moved by a linear function of the lane's number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The keys of lane 0.
+    pub keys: Vec<u32>,
+    /// What each bit of a lane's number adds to them.
+    pub lanes: Vec<u32>,
+}
+
+#[cfg(test)]
+impl Kept {
+    /// What a lane's number adds to the keys of lane 0.
+    fn moved(&self, lane: u32) -> u32 {
+        let own = self.lanes.iter().enumerate();
+        let own = own.filter(|(bit, _)| lane >> bit & 1 == 1);
+        own.fold(0, |all, (_, key)| all ^ key)
+    }
+}
+
 /// The stages of a plan without the hardware's own instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Stages(pub Vec<Stage>);
@@ -122,19 +144,22 @@ struct Counts {
     combinations: u32,
     /// Values that lanes take from others so that copies agree.
     agreed: u32,
+    /// Values that a lane has in the end.
+    values: u32,
 }
 
 impl Stages {
     /// The stages with as many halvings as requested, or as many as possible. Copies agree if `agreement` says which
     /// lanes repeat others.
-    fn new(
-        keys: &[u32],
-        steps: &[LaneStep],
-        lane_bits: u32,
-        halvings: usize,
-        agreement: Option<&Repeats>,
-        price: &impl Fn(u32) -> f32,
-    ) -> Self {
+    fn new(work: &Work<'_>, halvings: usize, price: &impl Fn(u32) -> f32) -> Self {
+        let Work {
+            keys,
+            steps,
+            lane_bits,
+            agreement,
+            may_divide,
+            ..
+        } = *work;
         let (plain, changing): (Vec<LaneStep>, Vec<LaneStep>) =
             steps.iter().partition(|step| step.rest == 0);
         let mut masks = Echelon::new();
@@ -185,9 +210,31 @@ impl Stages {
             };
             stages.push(Stage::Agree((0..lane_bits).map(image).collect()));
         }
-        joins.reverse();
-        stages.extend(joins);
+        if !may_divide {
+            joins.reverse();
+            stages.extend(joins);
+        }
         Self(stages)
+    }
+
+    /// Which of these keys each lane has in the end.
+    fn kept(&self, keys: &[u32], lane_bits: u32) -> Kept {
+        let mut kept = Kept {
+            keys: keys.to_vec(),
+            lanes: vec![0; lane_bits as usize],
+        };
+        if self.0.iter().any(|stage| matches!(stage, Stage::Join(_))) {
+            return kept;
+        }
+        for stage in &self.0 {
+            if let Stage::Halve(share) = stage {
+                kept.keys.retain(|key| share.is_first(*key));
+                for (bit, added) in kept.lanes.iter_mut().enumerate() {
+                    *added ^= (share.told_by >> bit & 1) * share.keys;
+                }
+            }
+        }
+        kept
     }
 
     /// The source of each lane where the lanes come to agree.
@@ -226,6 +273,7 @@ impl Stages {
                 }
             }
         }
+        counts.values = values;
         counts
     }
 }
@@ -311,6 +359,8 @@ struct Work<'a> {
     combination: f32,
     /// The hardware's own instruction for it.
     instruction: Option<WarpCombination>,
+    /// Whether each lane may end with a part of the results.
+    may_divide: bool,
 }
 
 impl Work<'_> {
@@ -353,6 +403,7 @@ impl WarpReduction {
             bits: &bits,
             combination: combination.instructions,
             instruction,
+            may_divide: lanes.may_divide,
         };
         let by_arithmetic = |is_it: bool| match is_it {
             true => (costs.select, true),
@@ -364,6 +415,15 @@ impl WarpReduction {
         })
     }
 
+    /// Which of these keys, of which each lane has had a value, it has a result of.
+    #[must_use]
+    pub fn kept(&self, keys: &[u32], lane_bits: u32) -> Kept {
+        match &self.way {
+            Way::Stages(stages) => stages.kept(keys, lane_bits),
+            Way::Instruction(_) => Stages::default().kept(keys, lane_bits),
+        }
+    }
+
     /// The cheapest plan. `distance` gives the price of a shuffle between lanes at a distance, and whether an
     /// arithmetic unit executes it; `agreement` does so for one whose source is a function of the lane.
     fn cheapest(
@@ -373,20 +433,19 @@ impl WarpReduction {
         distance: impl Fn(u32) -> (f32, bool),
     ) -> Self {
         let mut best: Option<(f32, Self)> = None;
-        let mut consider = |price: f32, way: Self| {
-            if best.as_ref().is_none_or(|(least, _)| price < *least) {
-                best = Some((price, Self { cost: price, ..way }));
+        // What each lane ends with it writes to memory.
+        let writing = |values: u32| match work.may_divide {
+            true => work.words(values) as f32 * (costs.issue + costs.store + costs.wavefront),
+            false => 0.0,
+        };
+        let mut consider = |price: f32, values: u32, way: Self| {
+            let with_writing = price + writing(values);
+            if best.as_ref().is_none_or(|(least, _)| with_writing < *least) {
+                best = Some((with_writing, Self { cost: price, ..way }));
             }
         };
         for halvings in 0..=work.steps.len() {
-            let stages = Stages::new(
-                work.keys,
-                work.steps,
-                work.lane_bits,
-                halvings,
-                work.agreement,
-                &|lanes| distance(lanes).0,
-            );
+            let stages = Stages::new(work, halvings, &|lanes| distance(lanes).0);
             if stages.halvings() < halvings {
                 break;
             }
@@ -418,6 +477,7 @@ impl WarpReduction {
             let waits = stages_that_wait as f32 * costs.exchange;
             consider(
                 costs.together(memory, arithmetic) + waits,
+                counts.values,
                 Self {
                     cost: 0.0,
                     way: Way::Stages(stages),
@@ -430,6 +490,7 @@ impl WarpReduction {
             let keys = work.keys.len() as u32;
             consider(
                 keys as f32 * costs.warp_reduce + costs.exchange,
+                keys,
                 Self {
                     cost: 0.0,
                     way: Way::Instruction(instruction),
@@ -459,12 +520,28 @@ mod tests {
     /// For each key that a lane holds, the values combined into it.
     type Held = Vec<(u32, Vec<(u32, u32)>)>;
 
-    /// Follows stages on sets of elements `(lane, key)`: in the end every lane holds for every key what the
-    /// lanes that belong to it had, each once.
+    /// Follows stages on sets of elements `(lane, key)`: in the end every lane holds for every key, or for those that it
+    /// has kept, what the lanes that belong to it had, each once.
     fn check(keys: &[u32], steps: &[LaneStep], halvings: usize) -> usize {
+        let divided = follow(keys, steps, halvings, true);
+        assert_eq!(follow(keys, steps, halvings, false), divided);
+        divided
+    }
+
+    fn follow(keys: &[u32], steps: &[LaneStep], halvings: usize, may_divide: bool) -> usize {
         // Halves of eight lanes are nearer if these are reversed.
         let price = |lanes: u32| f32::from(u8::from(lanes == 4));
-        let stages = Stages::new(keys, steps, LANES.ilog2(), halvings, None, &price);
+        let work = Work {
+            keys,
+            steps,
+            lane_bits: LANES.ilog2(),
+            agreement: None,
+            bits: &[32],
+            combination: 1.0,
+            instruction: None,
+            may_divide,
+        };
+        let stages = Stages::new(&work, halvings, &price);
         let mut held: Vec<Held> = (0..LANES)
             .map(|lane| keys.iter().map(|key| (*key, vec![(lane, *key)])).collect())
             .collect();
@@ -523,10 +600,20 @@ mod tests {
                 })
                 .collect();
         }
+        let kept = stages.kept(keys, LANES.ilog2());
+        let divisor = if may_divide {
+            1 << stages.halvings()
+        } else {
+            1
+        };
+        assert_eq!(kept.keys.len() * divisor, keys.len());
         for lane in 0..LANES {
-            for key in keys {
-                let mut found = find(&held[lane as usize], *key);
+            let moved = kept.moved(lane);
+            assert_eq!(held[lane as usize].len(), kept.keys.len());
+            for name in &kept.keys {
+                let mut found = find(&held[lane as usize], *name);
                 found.sort_unstable();
+                let key = name ^ moved;
                 let mut wanted: Vec<(u32, u32)> = (0..1u32 << steps.len())
                     .map(|chosen| {
                         let of = |(i, step): (usize, &LaneStep)| (chosen >> i & 1) * step.lanes;
@@ -602,6 +689,7 @@ mod tests {
                 bits: &[32],
                 combination: 1.0,
                 instruction,
+                may_divide: false,
             };
             let way = WarpReduction::cheapest(
                 &work,
