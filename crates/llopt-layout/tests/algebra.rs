@@ -375,6 +375,50 @@ proptest! {
     }
 
     #[test]
+    fn wrapping_resizes_and_reorders_in_one_step(l in layout(&INS, 2, 2, 2), small in [0u32..3, 0u32..3]) {
+        let order = [Dim::tensor(1), Dim::tensor(0)];
+        let log2 = |dim: Dim| small[dim.tensor_index().unwrap()].min(l.out_dim_size_log2(dim));
+        let mut expected = l.transpose_outs(&order).unwrap();
+        for dim in order {
+            expected = expected.resize_out(dim, 1 << log2(dim)).unwrap();
+        }
+        let size = |dim: Dim| 1u64 << small[dim.tensor_index().unwrap()];
+        prop_assert_eq!(l.wrap_outs(&order, size).unwrap(), expected);
+        prop_assert!(l.wrap_outs(&order, |_| 3).is_err());
+        prop_assert!(l.wrap_outs(&order[..1], size).is_err());
+    }
+
+    #[test]
+    fn bits_that_are_not_retained_are_zero(l in layout(&INS, 2, 2, 2), kept in 0usize..4) {
+        let is_kept = |bit: usize| kept >> bit & 1 == 1;
+        let r = l.retain_bits(Dim::LANE, is_kept);
+        let bits = 0..l.in_dim_size_log2(Dim::LANE);
+        let retained: Vec<u32> = bits.filter(|bit| is_kept(*bit as usize)).collect();
+        prop_assert_eq!(r.in_dim_size_log2(Dim::LANE) as usize, retained.len());
+        for x in points(&r) {
+            let spread = |lane: u32| {
+                let bits = retained.iter().enumerate();
+                bits.fold(0, |all, (from, to)| all | (lane >> from & 1) << to)
+            };
+            let of_l: Vec<_> =
+                x.iter().map(|&(dim, v)| (dim, if dim == Dim::LANE { spread(v) } else { v })).collect();
+            prop_assert_eq!(image_of(&r, &x), image_of(&l, &of_l));
+        }
+    }
+
+    #[test]
+    fn each_output_bit_belongs_to_one_dimension(l in layout(&INS, 2, 2, 2)) {
+        let mut flat = 0;
+        for (position, &dim) in l.out_dims().iter().enumerate() {
+            for bit in 0..l.out_dim_size_log2(dim) {
+                prop_assert_eq!(l.out_bit(flat), Some((position, bit)));
+                flat += 1;
+            }
+        }
+        prop_assert_eq!(l.out_bit(flat), None);
+    }
+
+    #[test]
     fn concatenation_and_sublayouts(
         (a, b) in (0u32..=2, 0u32..=2).prop_flat_map(|(x, y)| (
             layout_onto(&[Dim::REGISTER, Dim::LANE], 2, &[x, y]),

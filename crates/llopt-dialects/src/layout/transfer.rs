@@ -162,20 +162,14 @@ fn blocked_candidate(layout: &LinearLayout) -> Option<Encoding> {
     let mut reached = vec![0u32; rank];
     let mut order: Vec<u32> = Vec::new();
     // Takes the next bit of one dimension; `None` when the vector is anything else.
-    let mut take = |dim: Dim, bit: u32, per_dim: &mut [u32]| -> Option<bool> {
-        let mut axis = None;
-        for (dimension, reached) in reached.iter().enumerate() {
-            let step = layout.basis_entry(dim, bit, Dim::tensor(dimension));
-            if step != 0 {
-                if axis.is_some() || step != 1 << *reached {
-                    return None;
-                }
-                axis = Some(dimension);
-            }
-        }
-        let Some(axis) = axis else {
+    let mut take = |basis: u32, per_dim: &mut [u32]| -> Option<bool> {
+        if basis == 0 {
             return Some(false);
-        };
+        }
+        let (axis, bit) = layout.out_bit(basis.trailing_zeros())?;
+        if !basis.is_power_of_two() || bit != reached[axis] {
+            return None;
+        }
         reached[axis] += 1;
         per_dim[axis] *= 2;
         let axis = u32::try_from(axis).ok()?;
@@ -185,9 +179,9 @@ fn blocked_candidate(layout: &LinearLayout) -> Option<Encoding> {
         Some(true)
     };
     let mut per_thread = vec![1; rank];
-    for bit in 0..layout.in_dim_size_log2(Dim::REGISTER) {
+    for &basis in layout.flat_bases_of(Dim::REGISTER) {
         // Registers beyond the tile start where lanes and warps ended.
-        if take(Dim::REGISTER, bit, &mut per_thread) != Some(true) {
+        if take(basis, &mut per_thread) != Some(true) {
             break;
         }
     }
@@ -195,8 +189,8 @@ fn blocked_candidate(layout: &LinearLayout) -> Option<Encoding> {
     for dim in [Dim::LANE, Dim::WARP] {
         let mut per_dim = vec![1; rank];
         let mut idle = 1;
-        for bit in 0..layout.in_dim_size_log2(dim) {
-            if !take(dim, bit, &mut per_dim)? {
+        for &basis in layout.flat_bases_of(dim) {
+            if !take(basis, &mut per_dim)? {
                 idle *= 2;
             }
         }

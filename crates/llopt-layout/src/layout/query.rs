@@ -90,6 +90,14 @@ impl LinearLayout {
         field(flat, shift, bits)
     }
 
+    /// The output dimension that has a bit of the flattened output: its position among the output dimensions, and
+    /// which bit of its coordinate it is. `None` for a bit that no dimension has.
+    pub fn out_bit(&self, flat: u32) -> Option<(usize, u32)> {
+        let mut fields = self.outs.fields().enumerate();
+        let (position, (_, shift, _)) = fields.find(|(_, (_, shift, bits))| flat < shift + bits)?;
+        Some((position, flat - shift))
+    }
+
     /// The image of a flattened input. Bits beyond the input's size do not count.
     #[inline]
     pub fn apply_flat(&self, input: u32) -> u32 {

@@ -33,6 +33,9 @@ impl LinearLayout {
 
     /// The map with the outputs moved to the fields of the same name; outputs without such a field are dropped.
     fn with_outs_moved(&self, outs: Dims) -> LinearLayout {
+        if outs == self.outs {
+            return self.clone();
+        }
         let rearrange = Rearrange::new(&self.outs, &outs);
         let mut result = LinearLayout {
             ins: self.ins,
@@ -107,6 +110,29 @@ impl LinearLayout {
     /// Requires a power of two not above the present size.
     pub fn resize_out(&self, dim: Dim, size: u32) -> Result<LinearLayout, LayoutError> {
         let outs = shrink(Side::Output, &self.outs, dim, size)?;
+        Ok(self.with_outs_moved(outs))
+    }
+
+    /// The map with its output dimensions in another order, each coordinate taken modulo the size for its dimension; a
+    /// size above the present one changes nothing.
+    ///
+    /// Requires `order` to name every output dimension exactly once, and powers of two.
+    /// Ensures: what [`LinearLayout::resize_out`] for each dimension and [`LinearLayout::transpose_outs`] do, in one step.
+    pub fn wrap_outs(
+        &self,
+        order: &[Dim],
+        size_of: impl Fn(Dim) -> u64,
+    ) -> Result<LinearLayout, LayoutError> {
+        let side = Side::Output;
+        let mut outs = Dims::EMPTY;
+        for &dim in order {
+            let size = size_of(dim);
+            if !size.is_power_of_two() {
+                return Err(LayoutError::NotPowerOfTwo { dim, size });
+            }
+            outs.push(side, dim, size.trailing_zeros().min(self.outs.log2(dim)))?;
+        }
+        require_same_names(side, &outs, &self.outs)?;
         Ok(self.with_outs_moved(outs))
     }
 
@@ -201,17 +227,25 @@ impl LinearLayout {
     ///
     /// Ensures: the same image. A dimension that is not there changes nothing.
     pub fn remove_zero_bases(&self, dim: Dim) -> LinearLayout {
+        let bases = self.flat_bases_of(dim);
+        self.retain_bits(dim, |bit| bases[bit] != 0)
+    }
+
+    /// The map without the bits of one input dimension that are not kept; those above them move down.
+    ///
+    /// Ensures: the image of the inputs in which the others are 0. A dimension that is not there changes nothing.
+    pub fn retain_bits(&self, dim: Dim, is_kept: impl Fn(usize) -> bool) -> LinearLayout {
         let mut result = LinearLayout {
             ins: Dims::EMPTY,
             outs: self.outs,
             bases: [0; WORD],
         };
-        for (name, _, _) in self.ins.fields() {
+        for (name, shift, bits) in self.ins.fields() {
             let first = result.ins.bits() as usize;
             let mut count = 0;
-            for &basis in self.flat_bases_of(name) {
-                if name != dim || basis != 0 {
-                    result.bases[first + count] = basis;
+            for bit in 0..bits as usize {
+                if name != dim || is_kept(bit) {
+                    result.bases[first + count] = self.bases[shift as usize + bit];
                     count += 1;
                 }
             }

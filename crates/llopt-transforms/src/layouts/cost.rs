@@ -581,16 +581,17 @@ fn unlike<'c: 'a, 'a>(
     if facts.dims.len() != layout.out_dims().len() {
         return registers(layout);
     }
+    // The bits of a place that runs do not cover, of all dimensions together.
+    let (mut outside, mut first) = (0u64, 0);
+    for (axis, facts) in layout.out_dims().iter().zip(&facts.dims) {
+        let extent = layout.out_dim_size_log2(*axis);
+        let run = facts.contiguity.max(facts.constancy).log2().min(extent);
+        outside |= (1 << (first + extent)) - (1 << (first + run));
+        first += extent;
+    }
     let mut span = Echelon::new();
-    for bit in 0..layout.in_dim_size_log2(Dim::REGISTER) {
-        let outside = facts.dims.iter().enumerate();
-        let outside = outside.fold(0u32, |number, (dim, facts)| {
-            let axis = Dim::tensor(dim);
-            let extent = layout.out_dim_size_log2(axis);
-            let run = facts.contiguity.max(facts.constancy).log2().min(extent);
-            number << (extent - run) | layout.basis_entry(Dim::REGISTER, bit, axis) >> run
-        });
-        let _ = span.insert(outside);
+    for basis in layout.flat_bases_of(Dim::REGISTER) {
+        let _ = span.insert(basis & outside as u32);
     }
     1 << span.rank()
 }

@@ -5,7 +5,6 @@
 
 use llopt_layout::{Dim, LinearLayout};
 
-use super::field::size_u32;
 use super::fields::{Field, Fields, Writer};
 use super::kind::Kind;
 use super::threads::Threads;
@@ -29,9 +28,10 @@ impl Linear {
     pub fn new(layout: LinearLayout) -> Result<Self, EncodingError> {
         verify_explicit(&layout, &INS)?;
         for &dim in layout.in_dims() {
-            for bit in 0..layout.in_dim_size_log2(dim) {
-                let basis = layout.basis(dim, bit).unwrap_or_default();
-                if basis.iter().filter(|&&entry| entry != 0).count() > 1 {
+            for (bit, basis) in (0..).zip(layout.flat_bases_of(dim)) {
+                let ends = [basis.trailing_zeros(), 31 - basis.leading_zeros().min(31)];
+                let [first, last] = ends.map(|end| layout.out_bit(end).map(|(dim, _)| dim));
+                if *basis != 0 && first != last {
                     return Err(EncodingError::Basis {
                         dim,
                         bit,
@@ -94,9 +94,8 @@ impl Linear {
     /// first.
     fn register_order(&self) -> Vec<usize> {
         let mut order = Vec::new();
-        for bit in 0..self.layout.in_dim_size_log2(Dim::REGISTER) {
-            let basis = self.layout.basis(Dim::REGISTER, bit).unwrap_or_default();
-            if let Some(dim) = basis.iter().position(|&entry| entry != 0)
+        for basis in self.layout.flat_bases_of(Dim::REGISTER) {
+            if let Some((dim, _)) = self.layout.out_bit(basis.trailing_zeros())
                 && !order.contains(&dim)
             {
                 order.push(dim);
@@ -111,22 +110,21 @@ impl Linear {
     }
 
     pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
-        let order: Vec<Dim> = self.register_order().into_iter().map(Dim::tensor).collect();
         let size = |dim: Dim| dim.tensor_index().map_or(1, |index| shape[index]);
-        let layout = self.layout.transpose_outs(&order)?;
-        let full = Tile::of(layout, Dim::REGISTER)
-            .repeat_to(size)?
-            .into_layout();
-        let mut wrapped = full.clone();
-        for &dim in &order {
-            if wrapped.out_dim_size(dim) > size(dim) {
-                wrapped = wrapped.resize_out(dim, size_u32(size(dim)))?;
+        let standard = self.layout.out_dims();
+        let is_larger = |dim: &Dim| size(*dim) > self.layout.out_dim_size(*dim);
+        let full = match standard.iter().any(is_larger) {
+            true => {
+                let order = self.register_order().into_iter().map(Dim::tensor);
+                let tile = Tile::of(self.layout.clone(), Dim::REGISTER);
+                tile.repeat_along(order, size)?.into_layout()
             }
-        }
-        let standard: Vec<Dim> = (0..shape.len()).map(Dim::tensor).collect();
-        drop_wrapped_registers(&full, &wrapped)?
-            .transpose_outs(&standard)
-            .map_err(Into::into)
+            false => self.layout.clone(),
+        };
+        let wrapped = full.wrap_outs(standard, size)?;
+        // Registers that moved along what is left out would hold copies.
+        let [before, after] = [&full, &wrapped].map(|layout| layout.flat_bases_of(Dim::REGISTER));
+        Ok(wrapped.retain_bits(Dim::REGISTER, |bit| before[bit] == 0 || after[bit] != 0))
     }
 }
 
@@ -160,35 +158,6 @@ impl Kind for Linear {
     fn spelled_layout(&self) -> Option<&LinearLayout> {
         Some(self.layout())
     }
-}
-
-/// `wrapped` without the registers that moved in `full` and no longer do.
-fn drop_wrapped_registers(
-    full: &LinearLayout,
-    wrapped: &LinearLayout,
-) -> Result<LinearLayout, EncodingError> {
-    let bases_of = |dim| -> Vec<Vec<u32>> {
-        (0..wrapped.in_dim_size_log2(dim))
-            .filter(|&bit| {
-                let stays = wrapped
-                    .basis(dim, bit)
-                    .is_some_and(|b| b.iter().any(|&e| e != 0));
-                let moved = full
-                    .basis(dim, bit)
-                    .is_some_and(|b| b.iter().any(|&e| e != 0));
-                dim != Dim::REGISTER || stays || !moved
-            })
-            .filter_map(|bit| wrapped.basis(dim, bit).map(|basis| basis.to_vec()))
-            .collect()
-    };
-    let bases = INS.map(|dim| (dim, bases_of(dim)));
-    let bases: Vec<(Dim, &[Vec<u32>])> = bases.iter().map(|(d, b)| (*d, b.as_slice())).collect();
-    let outs: Vec<(Dim, u32)> = wrapped
-        .out_dims()
-        .iter()
-        .map(|&dim| (dim, size_u32(wrapped.out_dim_size(dim))))
-        .collect();
-    Ok(LinearLayout::from_bases(&bases, &outs)?)
 }
 
 /// Whether a layout has exactly the given inputs and the tensor dimensions in order, and reaches

@@ -171,8 +171,17 @@ impl Tile {
     }
 
     /// Repeats the tile until it has at least the given size along each dimension.
-    pub(super) fn repeat_to(mut self, size_of: impl Fn(Dim) -> u64) -> Result<Self, EncodingError> {
-        let dims: Vec<Dim> = self.layout.out_dims().to_vec();
+    pub(super) fn repeat_to(self, size_of: impl Fn(Dim) -> u64) -> Result<Self, EncodingError> {
+        let dims = self.layout.out_dims().to_vec();
+        self.repeat_along(dims, size_of)
+    }
+
+    /// The same, one dimension after the other as they are given.
+    pub(super) fn repeat_along(
+        mut self,
+        dims: impl IntoIterator<Item = Dim>,
+        size_of: impl Fn(Dim) -> u64,
+    ) -> Result<Self, EncodingError> {
         for dim in dims {
             let missing = size_of(dim) / self.layout.out_dim_size(dim);
             if missing > 1 {
@@ -206,26 +215,13 @@ impl Tile {
                 .map_or(0, |blocks| blocks.out_dim_size_log2(dim));
             (size >> pieces).max(1)
         };
-        let mut layout = self.repeat_to(share)?.layout;
-        for dim in layout.out_dims().to_vec() {
-            if layout.out_dim_size(dim) > share(dim) {
-                layout = layout.resize_out(dim, size_u32(share(dim)))?;
-            }
-        }
-        if !has_standard_outs(&layout, shape.len()) {
-            let standard: Vec<Dim> = (0..shape.len()).map(Dim::tensor).collect();
-            layout = layout.transpose_outs(&standard)?;
-        }
+        let standard: Vec<Dim> = (0..shape.len()).map(Dim::tensor).collect();
+        let repeated = self.repeat_to(share)?.layout;
+        let mut layout = repeated.wrap_outs(&standard, share)?;
         match &blocks {
             None => layout.times_identity(1, Dim::BLOCK, Dim::tensor(0))?,
             Some(blocks) => layout = layout.product(blocks)?,
         }
         Ok(layout)
     }
-}
-
-/// Whether the outputs are `dim0`, `dim1`, … of a rank, in this order.
-fn has_standard_outs(layout: &LinearLayout, rank: usize) -> bool {
-    let standard = (0..rank).map(Dim::tensor);
-    layout.out_dims().iter().copied().eq(standard)
 }

@@ -53,6 +53,8 @@ pub mod memory;
 mod price;
 pub mod warp;
 
+use std::collections::HashMap;
+
 use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
 
@@ -183,9 +185,11 @@ impl Axis {
 /// The registers of each place outside of the axis.
 fn keys_of(tensor: &TensorType, axis: Axis) -> Vec<(u32, Vec<usize>)> {
     let mut keys: Vec<(u32, Vec<usize>)> = Vec::new();
+    let mut positions: HashMap<u32, usize> = HashMap::new();
     for register in (0..tensor.registers()).filter(|register| tensor.is_canonical(*register)) {
         let rest = axis.rest(tensor.element_in(register));
-        match keys.iter_mut().find(|(key, _)| *key == rest) {
+        let position = *positions.entry(rest).or_insert(keys.len());
+        match keys.get_mut(position) {
             Some((_, registers)) => registers.push(register),
             None => keys.push((rest, vec![register])),
         }
