@@ -6,13 +6,42 @@ use std::rc::Rc;
 
 use super::cost::{Cost, Known};
 
-/// A function of the labels of the smaller and of the larger node.
-type OfPair<'f> = Rc<dyn Fn(usize, usize) -> Cost + 'f>;
+/// A part of what pairs cost, by the labels of the smaller node and of the larger one.
+pub(super) trait Term {
+    /// The cost of a pair.
+    fn cost(&self, row: usize, column: usize) -> Cost;
+
+    /// Finds out more about the cost of a pair: for some choice that may make it what it is the prices are asked for.
+    fn refine(&self, row: usize, column: usize) -> Refined;
+}
+
+/// What is known of a cost after more was asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refined {
+    pub(super) known: Known,
+    /// What it is not above.
+    pub(super) most: Cost,
+}
+
+/// A cost that is known as soon as it is asked for.
+impl<F: Fn(usize, usize) -> Cost> Term for F {
+    fn cost(&self, row: usize, column: usize) -> Cost {
+        self(row, column)
+    }
+
+    fn refine(&self, row: usize, column: usize) -> Refined {
+        let cost = self(row, column);
+        Refined {
+            known: Known::Exactly(cost),
+            most: cost,
+        }
+    }
+}
 
 /// The costs of an edge: the sum of its terms for each pair of labels.
 #[derive(Clone)]
 pub(super) struct EdgeCosts<'f> {
-    terms: Vec<OfPair<'f>>,
+    terms: Vec<Rc<dyn Term + 'f>>,
     columns: usize,
     /// What pairs cost, or what they are known not to be below, row by row.
     costs: Vec<Cell<Cost>>,
@@ -36,8 +65,18 @@ impl<'f> EdgeCosts<'f> {
         }
     }
 
+    /// The same costs as those of another edge, which is asked for them, with what is known of them now.
+    pub(super) fn as_of(other: &'f EdgeCosts<'_>) -> Self {
+        Self {
+            terms: vec![Rc::new(|row: usize, column: usize| other.at(row, column))],
+            columns: other.columns,
+            costs: other.costs.clone(),
+            is_known: other.is_known.clone(),
+        }
+    }
+
     /// Adds a term, and what is known of it for a label of the smaller node and one of the larger.
-    pub(super) fn add(&mut self, term: OfPair<'f>, known: impl Fn(usize, usize) -> Known) {
+    pub(super) fn add(&mut self, term: Rc<dyn Term + 'f>, known: impl Fn(usize, usize) -> Known) {
         let columns = self.columns.max(1);
         let rows = self.costs.chunks_mut(columns);
         let rows = rows.zip(self.is_known.chunks_mut(columns)).enumerate();
@@ -72,13 +111,32 @@ impl<'f> EdgeCosts<'f> {
     pub(super) fn at(&self, row: usize, column: usize) -> Cost {
         let pair = row * self.columns + column;
         if !self.is_known[pair].get() {
-            let terms = self.terms.iter().map(|term| term(row, column));
+            let terms = self.terms.iter().map(|term| term.cost(row, column));
             let cost = terms.fold(0, Cost::saturating_add);
             debug_assert!(self.costs[pair].get() <= cost, "known to be more");
             self.costs[pair].set(cost);
             self.is_known[pair].set(true);
         }
         self.costs[pair].get()
+    }
+
+    /// Finds out more about a cost that is not known, and answers what it is not above.
+    pub(super) fn refine(&self, row: usize, column: usize) -> Cost {
+        let pair = row * self.columns + column;
+        if self.is_known[pair].get() {
+            return self.costs[pair].get();
+        }
+        let (mut least, mut most, mut is_known) = (0, 0, true);
+        for term in &self.terms {
+            let refined = term.refine(row, column);
+            least = Cost::saturating_add(least, refined.known.least());
+            most = Cost::saturating_add(most, refined.most);
+            is_known &= matches!(refined.known, Known::Exactly(_));
+        }
+        debug_assert!(self.costs[pair].get() <= least, "known to be more");
+        self.costs[pair].set(least);
+        self.is_known[pair].set(is_known);
+        most
     }
 
     /// The costs for a label of the smaller node, by the labels of the larger.

@@ -11,7 +11,8 @@
 //!
 //! # The algorithm
 //!
-//! First, labels are dropped that no labelling of least cost has, by bounds of what labellings with them cost
+//! First, nodes with one or two neighbours are folded into edges where that takes no longer than to look at them some times
+//! (`reduction`): what is left is a smaller problem with the same least cost. Then labels are dropped that no labelling of least cost has, by bounds of what labellings with them cost
 //! (`relaxation`), until what is left is eliminated in less time than that takes.
 //!
 //! Then, where tables would be large, labels that cannot help are dropped. Label `l` of a node is *dominated* by `k` if `c(k) + sum over the
@@ -59,8 +60,11 @@ mod cost;
 mod dominated;
 mod edges;
 mod elimination;
+mod link;
 mod order;
+mod per_label;
 mod problem;
+mod reduction;
 mod relaxation;
 mod rest;
 mod search;
@@ -71,6 +75,7 @@ pub use cost::{Cost, IMPOSSIBLE, Known};
 use edges::EdgeCosts;
 pub(super) use order::MOST_ENTRIES;
 pub use problem::{Labelling, Problem};
+use reduction::Reduction;
 use relaxation::Relaxation;
 
 impl<'f> Problem<'f> {
@@ -120,7 +125,7 @@ impl<'f> Problem<'f> {
         match a == low {
             true => costs.add(Rc::new(cost), known),
             false => costs.add(
-                Rc::new(move |of_low, of_high| cost(of_high, of_low)),
+                Rc::new(move |of_low: usize, of_high: usize| cost(of_high, of_low)),
                 |of_low, of_high| known(of_high, of_low),
             ),
         }
@@ -138,7 +143,9 @@ impl<'f> Problem<'f> {
     /// A labelling of small cost, with a bound of what others cost: the least one unless the graph is dense (see the module's
     /// documentation).
     pub fn solve(&self) -> Labelling {
-        let found = Relaxation::of(self).solve().search();
+        let reduction = Reduction::of(self);
+        let found = Relaxation::of(&reduction.problem).solve().search();
+        let found = found.map(|found| reduction.unfolded(found));
         found.unwrap_or_else(|| {
             // No labelling has a price, so each is as good as the others.
             let labels = vec![0; self.nodes.len()];

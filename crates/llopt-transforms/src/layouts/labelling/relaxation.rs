@@ -19,7 +19,7 @@
 //! what they all have in common with the later nodes, an equal share for each, and sends it on. On a tree one pass in each
 //! direction reaches the largest bound, which then is the least cost; on other graphs passes never lower it by more than
 //! rounding, and graphs of programs are almost trees (sequential tree-reweighted message passing, Kolmogorov 2006, on
-//! integers). On the way, each node takes the label that is cheapest for those before it: a labelling, whose cost is a limit.
+//! whole numbers). On the way, each node takes the label that is cheapest for those before it: a labelling, whose cost is a limit.
 //!
 //! # Prices on demand
 //!
@@ -36,73 +36,72 @@
 //! alone, and computes the tables anew that depend on those ([`super::elimination`]), until it finds one whose prices are known.
 
 use super::cost::{Cost, IMPOSSIBLE};
-use super::edges::EdgeCosts;
+use super::link::{Cheapest, Link};
 use super::order::{MOST_ENTRIES, Order};
+use super::per_label::PerLabel;
 use super::problem::Problem;
 
-/// Units that a cost has here: shares of costs are rounded to one of these.
-const SCALE: i64 = 1 << 8;
+/// Units that a cost has here, if sums of all allow it: shares of costs are rounded to one of these.
+const FINEST: f64 = 256.0;
+/// Whole numbers up to this are exact.
+const EXACT: f64 = (1u64 << 53) as f64;
 /// The part of the distance between bound and limit by which a pass has to lessen it, or passes end.
-const LEAST_PROGRESS: i64 = 64;
+const LEAST_PROGRESS: f64 = 64.0;
 /// How many entries of tables may take the time of two passes over a pair: a search by tables of fewer takes no longer than the
 /// passes that it replaces, and asks for fewer prices.
 const ENTRIES_FOR_PASSES: usize = 20;
 /// The part of all pairs that has to go before it is worth asking again how large tables would be.
 const PART_OF_PAIRS: usize = 8;
-/// An edge with what has been moved to its ends. Its vectors have an entry for each label that is left.
-pub(super) struct Link<'p, 'f> {
-    pub(super) ends: [usize; 2],
-    pub(super) costs: &'p EdgeCosts<'f>,
-    /// What pairs cost at least, row by row.
-    pub(super) table: Vec<i64>,
-    columns: usize,
-    /// What each label of the smaller node and of the larger one has received from this edge.
-    moved: [Vec<i64>; 2],
-    /// What was left for each label of the smaller node and of the larger one at the last look.
-    least: [Vec<i64>; 2],
-    /// How many prices are asked for at once, when the bound rests on one that is not known: twice as many each time.
-    at_once: usize,
+
+/// How costs are written here: whole numbers of units, of which all sums are exact.
+#[derive(Clone, Copy)]
+pub(super) struct Units {
+    /// How many units a cost of one has.
+    scale: f64,
+    /// What larger costs count as, impossible ones among them.
+    most: f64,
 }
 
-impl Link<'_, '_> {
-    /// What the pairs of a label of the smaller node cost, by the labels of the larger one.
-    fn row(&self, row: usize) -> &[i64] {
-        &self.table[row * self.columns..][..self.columns]
-    }
-
-    fn at(&self, row: usize, column: usize) -> i64 {
-        self.table[row * self.columns + column]
-    }
-
-    /// What is left of the cost of a pair.
-    fn left(&self, row: usize, column: usize) -> i64 {
-        self.at(row, column) - self.moved[0][row] - self.moved[1][column]
-    }
-
-    /// Forgets the labels that are not kept.
-    fn keep(&mut self, [rows, columns]: [&[bool]; 2]) {
-        let numbered = columns.iter().enumerate();
-        let numbered = numbered.filter(|(_, is_kept)| **is_kept);
-        let left: Vec<usize> = numbered.map(|(column, _)| column).collect();
-        let mut end = 0;
-        for (row, _) in rows.iter().enumerate().filter(|(_, is_kept)| **is_kept) {
-            for column in &left {
-                self.table[end] = self.table[row * self.columns + column];
-                end += 1;
-            }
+impl Units {
+    /// Those of a problem: as fine as its costs allow.
+    fn of(problem: &Problem<'_>) -> Self {
+        let (mut terms, mut sum) = (1.0, 0.0);
+        let mut add = |costs: &mut dyn Iterator<Item = Cost>| {
+            let possible = costs.filter(|cost| *cost != IMPOSSIBLE);
+            terms += 1.0;
+            sum += possible.max().unwrap_or(0) as f64;
+        };
+        for costs in &problem.nodes {
+            add(&mut costs.iter().copied());
         }
-        self.table.truncate(end);
-        let [of_rows, of_columns] = &mut self.moved;
-        keep(of_rows, rows);
-        keep(of_columns, columns);
-        self.columns = left.len();
+        for costs in problem.edges.values() {
+            add(&mut costs.all_least());
+        }
+        let most = (EXACT / 8.0 / terms).floor();
+        let mut scale = FINEST;
+        while scale > 1.0 && sum * scale > most {
+            scale /= 2.0;
+        }
+        Self { scale, most }
     }
-}
 
-/// Forgets the entries that are not kept.
-fn keep<T>(entries: &mut Vec<T>, is_kept: &[bool]) {
-    let mut is_kept = is_kept.iter();
-    entries.retain(|_| is_kept.next() == Some(&true));
+    /// A cost in units.
+    fn scaled(self, cost: Cost) -> f64 {
+        (cost as f64 * self.scale).min(self.most)
+    }
+
+    /// The same for a limit, which is infinite if costs are not told apart from it.
+    fn limit(self, limit: Cost) -> f64 {
+        match limit as f64 * self.scale {
+            scaled if scaled <= self.most => scaled,
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// A bound as a cost: costs are whole, so it is rounded up.
+    fn bound(self, bound: f64) -> Cost {
+        (bound / self.scale).ceil() as Cost
+    }
 }
 
 /// The bound of a problem, and what is known not to be in a labelling of least cost.
@@ -111,24 +110,24 @@ fn keep<T>(entries: &mut Vec<T>, is_kept: &[bool]) {
 /// loops are over dense vectors, which become shorter with each pass.
 pub(super) struct Relaxation<'p, 'f> {
     pub(super) problem: &'p Problem<'f>,
+    units: Units,
     /// What labels cost by themselves.
-    pub(super) nodes: Vec<Vec<i64>>,
+    nodes: PerLabel<f64>,
     /// What labels cost with what they have received from all edges.
-    sums: Vec<Vec<i64>>,
+    sums: PerLabel<f64>,
     pub(super) links: Vec<Link<'p, 'f>>,
     /// For each node its edges to smaller nodes and to larger ones.
     links_of: Vec<[Vec<usize>; 2]>,
     /// The labels that are left, as the problem numbers them, in increasing order.
-    pub(super) labels: Vec<Vec<usize>>,
-    /// What larger costs count as, so that sums of all stay in range.
-    most: i64,
+    pub(super) labels: PerLabel<usize>,
     /// The largest bound so far.
-    bound: i64,
+    bound: f64,
     /// The bound by what has been moved now, and the part of it of each edge.
-    now: i64,
-    of_links: Vec<i64>,
-    /// Room for what labels cost above the bound.
-    excess: Vec<Vec<i64>>,
+    now: f64,
+    of_links: Vec<f64>,
+    /// Room for what labels cost above the bound, and for which of them are kept.
+    excess: PerLabel<f64>,
+    is_kept: PerLabel<bool>,
     /// The best labelling that was found within the limit, in the problem's labels, and its cost, or the most that is looked
     /// for.
     pub(super) best: Option<Vec<usize>>,
@@ -136,9 +135,23 @@ pub(super) struct Relaxation<'p, 'f> {
 }
 
 /// The label of least cost, the first of equal ones.
-fn cheapest(costs: &[i64]) -> usize {
-    let best = costs.iter().enumerate().min_by_key(|(_, cost)| **cost);
-    best.map_or(0, |(label, _)| label)
+fn cheapest(costs: &[f64]) -> usize {
+    let mut best = (0, f64::INFINITY);
+    for (label, &cost) in costs.iter().enumerate() {
+        if cost < best.1 {
+            best = (label, cost);
+        }
+    }
+    best.0
+}
+
+/// A whole number, rounded down.
+fn whole(number: f64) -> f64 {
+    let towards_zero = number as i64 as f64;
+    match number < towards_zero {
+        true => towards_zero - 1.0,
+        false => towards_zero,
+    }
 }
 
 impl<'p, 'f> Relaxation<'p, 'f> {
@@ -148,76 +161,50 @@ impl<'p, 'f> Relaxation<'p, 'f> {
 
     /// One that looks for labellings of at most this cost.
     pub(super) fn up_to(problem: &'p Problem<'f>, limit: Cost) -> Self {
-        let terms = (problem.nodes.len() + problem.edges.len() + 1) as i64;
-        let most = i64::MAX / 8 / terms;
+        let units = Units::of(problem);
         let mut relaxation = Self {
             problem,
-            nodes: Vec::with_capacity(problem.nodes.len()),
-            sums: Vec::new(),
+            units,
+            nodes: PerLabel::new(),
+            sums: PerLabel::new(),
             links: Vec::with_capacity(problem.edges.len()),
             links_of: vec![Default::default(); problem.nodes.len()],
-            labels: Vec::with_capacity(problem.nodes.len()),
-            most,
-            bound: 0,
-            now: 0,
-            of_links: vec![0; problem.edges.len()],
-            excess: Vec::new(),
+            labels: PerLabel::new(),
+            bound: 0.0,
+            now: 0.0,
+            of_links: vec![0.0; problem.edges.len()],
+            excess: PerLabel::new(),
+            is_kept: PerLabel::new(),
             best: None,
             limit,
         };
         for costs in &problem.nodes {
-            let own = costs.iter().map(|&cost| relaxation.scaled(cost)).collect();
-            relaxation.nodes.push(own);
-            relaxation.labels.push((0..costs.len()).collect());
+            relaxation
+                .nodes
+                .push(costs.iter().map(|&cost| units.scaled(cost)));
+            relaxation.labels.push(0..costs.len());
         }
-        relaxation.sums.clone_from(&relaxation.nodes);
+        relaxation.sums = relaxation.nodes.clone();
         for (number, (&(low, high), costs)) in problem.edges.iter().enumerate() {
-            let (rows, columns) = (problem.nodes[low].len(), problem.nodes[high].len());
-            let least = costs.all_least();
-            let link = Link {
-                ends: [low, high],
-                costs,
-                table: least.map(|cost| relaxation.scaled(cost)).collect(),
-                columns,
-                moved: [vec![0; rows], vec![0; columns]],
-                least: Default::default(),
-                at_once: 1,
-            };
-            relaxation.links.push(link);
+            let sizes = [low, high].map(|end| problem.nodes[end].len());
+            let least = costs.all_least().map(|cost| units.scaled(cost));
+            relaxation
+                .links
+                .push(Link::new([low, high], costs, sizes, least));
             relaxation.links_of[low][1].push(number);
             relaxation.links_of[high][0].push(number);
         }
         relaxation
     }
 
-    fn scaled(&self, cost: Cost) -> i64 {
-        match i64::try_from(cost) {
-            Ok(cost) if cost <= self.most / SCALE => cost * SCALE,
-            _ => self.most,
-        }
-    }
-
-    /// The limit, as costs are here.
-    fn scaled_limit(&self) -> i64 {
-        match i64::try_from(self.limit) {
-            Ok(limit) if limit <= self.most / SCALE => limit * SCALE,
-            _ => i64::MAX,
-        }
-    }
-
     /// The bound of the costs of all labellings.
     pub(super) fn bound(&self) -> Cost {
-        self.unscaled(self.bound)
-    }
-
-    /// A bound in units of the problem: costs are whole, so it is rounded up.
-    fn unscaled(&self, bound: i64) -> Cost {
-        Cost::try_from(bound.saturating_add(SCALE - 1).div_euclid(SCALE)).unwrap_or(0)
+        self.units.bound(self.bound)
     }
 
     /// Whether no labelling is within the limit.
     pub(super) fn is_refuted(&self) -> bool {
-        self.bound() > self.limit || self.labels.iter().any(Vec::is_empty)
+        self.bound() > self.limit || self.labels.iter().any(<[_]>::is_empty)
     }
 
     /// Moves costs and asks for prices until the bound is the cost of a labelling, or nothing is gained any more.
@@ -227,22 +214,23 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     }
 
     /// The same, where a pass gains something if it lessens the distance between bound and limit by this part.
-    pub(super) fn tighten(&mut self, least_progress: i64) {
-        let mut before = i64::MIN;
+    pub(super) fn tighten(&mut self, least_progress: f64) {
+        let mut before = f64::NEG_INFINITY;
         let mut most_pairs = usize::MAX;
+        let mut labelling = Vec::new();
         loop {
             let mut priced = false;
             for is_forward in [true, false] {
-                let mut labelling = self.pass(is_forward);
+                self.pass(is_forward, &mut labelling);
                 self.improve(&mut labelling);
                 priced |= self.price_labelling(&labelling);
             }
             priced |= self.take_bound();
             self.drop_labels();
-            let gap = self.scaled_limit() - self.bound;
-            let gained = self.bound.saturating_sub(before);
+            let gap = self.units.limit(self.limit) - self.bound;
+            let gained = self.bound - before;
             let is_tight = self.limit <= self.bound();
-            let is_stuck = !priced && gained < (gap / least_progress).max(SCALE);
+            let is_stuck = !priced && gained < (gap / least_progress).floor().max(self.units.scale);
             if self.is_refuted() || is_tight || is_stuck {
                 return;
             }
@@ -257,79 +245,42 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         }
     }
 
-    /// Moves costs along the order of the nodes, or against it; the labelling found on the way.
-    fn pass(&mut self, is_forward: bool) -> Vec<usize> {
-        let count = self.nodes.len();
-        let mut chosen = vec![0; count];
+    /// Moves costs along the order of the nodes, or against it; finds a labelling on the way.
+    fn pass(&mut self, is_forward: bool, chosen: &mut Vec<usize>) {
+        let count = self.nodes.nodes();
+        chosen.clear();
+        chosen.resize(count, 0);
         let (before, after) = match is_forward {
             true => (0, 1),
             false => (1, 0),
         };
-        let (mut collected, mut costs, mut least) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut collected, mut costs, mut room) = (Vec::new(), Vec::new(), Vec::new());
         for step in 0..count {
             let node = if is_forward { step } else { count - 1 - step };
-            collected.clone_from(&self.sums[node]);
+            collected.clear();
+            collected.extend_from_slice(&self.sums[node]);
             // The label that is cheapest for those that the nodes before have, by what those after send.
             costs.clone_from(&collected);
-            for &number in &self.links_of[node][before] {
+            let links_of = &self.links_of[node];
+            for &number in &links_of[before] {
                 let link = &self.links[number];
-                let other = chosen[link.ends[before]];
-                for (label, (cost, moved)) in costs.iter_mut().zip(&link.moved[after]).enumerate() {
-                    let (row, column) = if is_forward {
-                        (other, label)
-                    } else {
-                        (label, other)
-                    };
-                    *cost += link.at(row, column) - moved;
-                }
+                link.subtract_moved(after, &mut costs);
+                link.add_costs(before, chosen[link.ends[before]], &mut costs);
             }
             chosen[node] = cheapest(&costs);
-            let [smaller, larger] = &self.links_of[node];
-            let shares = smaller.len().max(larger.len()) as i64;
-            if shares > 1 {
+            let [smaller, larger] = links_of;
+            let shares = smaller.len().max(larger.len()) as f64;
+            if shares > 1.0 {
                 for cost in &mut collected {
-                    *cost = cost.div_euclid(shares);
+                    *cost = whole(*cost / shares);
                 }
             }
-            for position in 0..self.links_of[node][after].len() {
-                let number = self.links_of[node][after][position];
-                self.send(number, usize::from(!is_forward), &collected, &mut least);
+            for &number in &links_of[after] {
+                let link = &mut self.links[number];
+                let other = link.ends[after];
+                link.take(before, &collected, &mut self.sums[node]);
+                link.send(after, &mut self.sums[other], &mut room);
             }
-        }
-        chosen
-    }
-
-    /// Sends a share of what each label of one end of an edge costs to those of the other end. The last argument is room for
-    /// what pairs cost.
-    fn send(&mut self, number: usize, from: usize, shares: &[i64], least: &mut Vec<i64>) {
-        let link = &mut self.links[number];
-        let sums = self.sums[link.ends[from]].iter_mut();
-        for ((moved, sum), share) in link.moved[from].iter_mut().zip(sums).zip(shares) {
-            *moved -= share;
-            *sum -= share;
-        }
-        // All that pairs cost then goes on to the other end.
-        least.clear();
-        let rows = link.table.chunks_exact(link.columns.max(1));
-        let moved = &link.moved[from];
-        match from {
-            0 => {
-                least.resize(link.columns, i64::MAX);
-                for (costs, moved) in rows.zip(moved) {
-                    for (least, cost) in least.iter_mut().zip(costs) {
-                        *least = (*least).min(cost - moved);
-                    }
-                }
-            }
-            _ => least.extend(rows.map(|costs| {
-                let left = costs.iter().zip(moved).map(|(cost, moved)| cost - moved);
-                left.fold(i64::MAX, i64::min)
-            })),
-        }
-        let sums = self.sums[link.ends[1 - from]].iter_mut();
-        for ((moved, sum), least) in link.moved[1 - from].iter_mut().zip(sums).zip(least) {
-            *sum += *least - *moved;
-            *moved = *least;
         }
     }
 
@@ -337,34 +288,26 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     pub(super) fn improve(&self, labelling: &mut [usize]) {
         // Whether a neighbour has changed since the node took its best label.
         let mut is_open = vec![true; labelling.len()];
-        let mut costs: Vec<i64> = Vec::new();
+        let mut costs: Vec<f64> = Vec::new();
         loop {
             let mut changed = false;
             for node in 0..labelling.len() {
                 if !std::mem::take(&mut is_open[node]) {
                     continue;
                 }
-                let [smaller, larger] = &self.links_of[node];
-                costs.clone_from(&self.nodes[node]);
-                for &number in smaller {
-                    let link = &self.links[number];
-                    let row = link.row(labelling[link.ends[0]]);
-                    for (cost, more) in costs.iter_mut().zip(row) {
-                        *cost += more;
-                    }
-                }
-                for &number in larger {
-                    let link = &self.links[number];
-                    let column = labelling[link.ends[1]];
-                    for (label, cost) in costs.iter_mut().enumerate() {
-                        *cost += link.at(label, column);
+                costs.clear();
+                costs.extend_from_slice(&self.nodes[node]);
+                for (end, numbers) in self.links_of[node].iter().enumerate() {
+                    for &number in numbers {
+                        let link = &self.links[number];
+                        link.add_costs(end, labelling[link.ends[end]], &mut costs);
                     }
                 }
                 let best = cheapest(&costs);
                 if costs[best] < costs[labelling[node]] {
                     labelling[node] = best;
                     changed = true;
-                    for (numbers, end) in [(smaller, 0), (larger, 1)] {
+                    for (end, numbers) in self.links_of[node].iter().enumerate() {
                         for &number in numbers {
                             is_open[self.links[number].ends[end]] = true;
                         }
@@ -391,26 +334,61 @@ impl<'p, 'f> Relaxation<'p, 'f> {
 
     /// Asks for the price of a pair; whether it was not known.
     pub(super) fn price(&mut self, number: usize, row: usize, column: usize) -> bool {
-        if self.is_known(number, row, column) {
-            return false;
-        }
+        self.priced(number, row, column).1
+    }
+
+    /// The same, with what the pair costs at most.
+    fn priced(&mut self, number: usize, row: usize, column: usize) -> (Cost, bool) {
         let pair = self.pair(number, row, column);
-        let cost = self.scaled(self.links[number].costs.at(pair.0, pair.1));
         let link = &mut self.links[number];
-        link.table[row * link.columns + column] = cost;
-        true
+        if link.costs.is_known(pair.0, pair.1) {
+            return (link.costs.least(pair.0, pair.1), false);
+        }
+        let most = link.costs.refine(pair.0, pair.1);
+        link.set(
+            row,
+            column,
+            self.units.scaled(link.costs.least(pair.0, pair.1)),
+        );
+        (most, true)
     }
 
     /// Asks for the prices of a labelling, which may lower the limit; whether one was not known. Passes come to rest sooner
     /// with prices of pairs that are chosen, so they are worth asking for even if the labelling cannot be the best one.
     pub(super) fn price_labelling(&mut self, labelling: &[usize]) -> bool {
-        let mut priced = false;
+        let mut cost = self.of_nodes(labelling);
+        let mut was_unknown = false;
         for number in 0..self.links.len() {
             let [low, high] = self.links[number].ends;
-            priced |= self.price(number, labelling[low], labelling[high]);
+            let (most, is_new) = self.priced(number, labelling[low], labelling[high]);
+            cost = cost.saturating_add(most);
+            was_unknown |= is_new;
         }
-        self.offer(&self.numbered(labelling));
-        priced
+        self.offer(labelling, cost);
+        was_unknown
+    }
+
+    /// What the labels of a labelling cost by themselves.
+    fn of_nodes(&self, labelling: &[usize]) -> Cost {
+        let nodes = self
+            .problem
+            .nodes
+            .iter()
+            .zip(self.labels.iter())
+            .zip(labelling);
+        let costs = nodes.map(|((costs, labels), &label)| costs[labels[label]]);
+        costs.fold(0, Cost::saturating_add)
+    }
+
+    /// The cost of a labelling of which all prices are known.
+    pub(super) fn cost(&self, labelling: &[usize]) -> Cost {
+        let links = self.links.iter().enumerate();
+        let pairs = links.map(|(number, link)| {
+            let [low, high] = link.ends;
+            let (row, column) = self.pair(number, labelling[low], labelling[high]);
+            link.costs.at(row, column)
+        });
+        pairs.fold(self.of_nodes(labelling), Cost::saturating_add)
     }
 
     /// A labelling as the problem numbers labels.
@@ -419,30 +397,29 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         labels.map(|(labels, &label)| labels[label]).collect()
     }
 
-    /// The cost of a labelling in the problem's labels, which is kept if it is the best one so far.
-    pub(super) fn offer(&mut self, labelling: &[usize]) -> Cost {
-        let cost = self.problem.cost(labelling);
+    /// Keeps a labelling that costs so much at most, if it is the best one so far.
+    pub(super) fn offer(&mut self, labelling: &[usize], cost: Cost) {
         let is_first = self.best.is_none() && cost <= self.limit;
         if is_first || cost < self.limit {
             self.limit = cost;
-            self.best = Some(labelling.to_vec());
+            self.best = Some(self.numbered(labelling));
         }
-        cost
     }
 
     /// Adds up the bound, and asks for the prices of the pairs that it rests on; whether one was not known.
     fn take_bound(&mut self) -> bool {
         let sums = self.sums.iter();
-        let mut bound: i64 = sums.filter_map(|costs| costs.iter().min()).sum();
+        let least = sums.filter_map(|costs| costs.get(cheapest(costs)));
+        let mut bound: f64 = least.sum();
         let mut priced = false;
         for number in 0..self.links.len() {
-            if let Some((least, row, column)) = self.look(number) {
-                bound += least;
-                self.of_links[number] = least;
-                if !self.is_known(number, row, column) {
+            if let Some(cheapest) = self.links[number].look() {
+                bound += cheapest.left;
+                self.of_links[number] = cheapest.left;
+                if !self.is_known(number, cheapest.row, cheapest.column) {
                     priced = true;
                     self.price_cheapest(number);
-                    self.look(number);
+                    self.links[number].look();
                 }
             }
         }
@@ -454,108 +431,77 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     /// Asks for the prices of the pairs of an edge of which least is left, twice as many each time.
     pub(super) fn price_cheapest(&mut self, number: usize) {
         let at_once = self.links[number].at_once;
-        let mut pairs: Vec<_> = self.pairs(number).collect();
-        pairs.retain(|&(_, row, column)| !self.is_known(number, row, column));
+        let mut pairs: Vec<_> = self.links[number].all_left().collect();
+        pairs.retain(|pair| !self.is_known(number, pair.row, pair.column));
         if pairs.len() > at_once {
-            pairs.select_nth_unstable(at_once);
+            pairs.select_nth_unstable_by(at_once, |one, other| {
+                let place = |pair: &Cheapest| (pair.row, pair.column);
+                one.left
+                    .total_cmp(&other.left)
+                    .then(place(one).cmp(&place(other)))
+            });
             pairs.truncate(at_once);
         }
-        for &(_, row, column) in &pairs {
-            self.price(number, row, column);
+        for pair in &pairs {
+            self.price(number, pair.row, pair.column);
         }
         self.links[number].at_once *= 2;
     }
 
-    /// Looks at what is left of the pairs of an edge: for each label, and the pair of which least is left, the first of
-    /// equal ones.
-    pub(super) fn look(&mut self, number: usize) -> Option<(i64, usize, usize)> {
-        let link = &mut self.links[number];
-        let [mut of_rows, mut of_columns] = std::mem::take(&mut link.least);
-        of_rows.clear();
-        of_columns.clear();
-        of_columns.resize(link.columns, i64::MAX);
-        let mut found: Option<(i64, usize, usize)> = None;
-        let [moved_of_rows, moved_of_columns] = &link.moved;
-        let rows = link.table.chunks_exact(link.columns.max(1));
-        for (row, (costs, moved)) in rows.zip(moved_of_rows).enumerate() {
-            let mut of_row = (i64::MAX, 0);
-            let columns = costs.iter().zip(moved_of_columns).zip(&mut of_columns);
-            for (column, ((cost, moved_of_column), of_column)) in columns.enumerate() {
-                let left = cost - moved - moved_of_column;
-                *of_column = left.min(*of_column);
-                if left < of_row.0 {
-                    of_row = (left, column);
-                }
-            }
-            let (left, column) = of_row;
-            of_rows.push(left);
-            if found.is_none_or(|(least, ..)| left < least) {
-                found = Some((left, row, column));
-            }
-        }
-        link.least = [of_rows, of_columns];
-        found
-    }
-
-    /// What is left of the costs of the pairs of an edge.
-    fn pairs(&self, number: usize) -> impl Iterator<Item = (i64, usize, usize)> + '_ {
-        let link = &self.links[number];
-        let rows = 0..link.moved[0].len();
-        rows.flat_map(move |row| {
-            let columns = 0..link.columns;
-            columns.map(move |column| (link.left(row, column), row, column))
-        })
-    }
-
     /// Drops the labels that only labellings above the limit have, by the last look at all edges.
     pub(super) fn drop_labels(&mut self) {
-        let more = self.scaled_limit().saturating_sub(self.now);
+        let more = self.units.limit(self.limit) - self.now;
         // What each label costs more than the cheapest one of its node, and its pairs more than the cheapest of their edge.
-        let mut excess = std::mem::take(&mut self.excess);
-        excess.clone_from(&self.sums);
-        for costs in &mut excess {
-            let least = costs.iter().copied().min().unwrap_or(0);
+        self.excess.clone_from(&self.sums);
+        for node in 0..self.excess.nodes() {
+            let costs = &mut self.excess[node];
+            let least = costs.get(cheapest(costs)).copied().unwrap_or(0.0);
             costs.iter_mut().for_each(|cost| *cost -= least);
         }
         for (link, least) in self.links.iter().zip(&self.of_links) {
-            for (end, of_labels) in link.ends.into_iter().zip(&link.least) {
-                for (more, of_label) in excess[end].iter_mut().zip(of_labels) {
+            for (end, node) in link.ends.into_iter().enumerate() {
+                for (more, of_label) in self.excess[node].iter_mut().zip(link.least(end)) {
                     *more += of_label - least;
                 }
             }
         }
-        let mut loses = vec![false; excess.len()];
-        let mut is_kept: Vec<Vec<bool>> = vec![Vec::new(); excess.len()];
-        for (node, excess) in excess.iter().enumerate() {
-            if excess.iter().any(|own| *own > more) {
-                loses[node] = true;
-                is_kept[node] = excess.iter().map(|own| *own <= more).collect();
-                keep(&mut self.labels[node], &is_kept[node]);
-                keep(&mut self.nodes[node], &is_kept[node]);
-                keep(&mut self.sums[node], &is_kept[node]);
+        if self.excess.all().iter().all(|own| *own <= more) {
+            return;
+        }
+        self.is_kept.fill_like(&self.excess, true);
+        let mut loses = vec![false; self.excess.nodes()];
+        for (node, loses) in loses.iter_mut().enumerate() {
+            for (is_kept, own) in self.is_kept[node].iter_mut().zip(&self.excess[node]) {
+                *is_kept = *own <= more;
+                *loses |= !*is_kept;
             }
         }
-        self.excess = excess;
-        let links = self.links.iter_mut();
-        for link in links.filter(|link| link.ends.into_iter().any(|end| loses[end])) {
-            for end in link.ends {
-                if !loses[end] {
-                    is_kept[end].resize(self.labels[end].len(), true);
-                }
+        self.labels.retain(&self.is_kept);
+        self.nodes.retain(&self.is_kept);
+        self.sums.retain(&self.is_kept);
+        for link in &mut self.links {
+            if link.ends.into_iter().any(|end| loses[end]) {
+                link.retain(link.ends.map(|end| &self.is_kept[end]));
             }
-            link.keep(link.ends.map(|end| &is_kept[end][..]));
+        }
+    }
+
+    /// Looks at all edges, after prices that were asked for.
+    pub(super) fn look(&mut self) {
+        for link in &mut self.links {
+            link.look();
         }
     }
 
     /// How many pairs of labels are left, of all edges.
     fn pairs_left(&self) -> usize {
-        self.links.iter().map(|link| link.table.len()).sum()
+        self.links.iter().map(Link::pairs).sum()
     }
 
     /// The order in which to eliminate all nodes with all labels that are left, if tables have at most so many entries for each
     /// pair.
     pub(super) fn order_of_all(&self, entries_of_pair: usize) -> Option<Order> {
-        let choices: Vec<usize> = self.labels.iter().map(Vec::len).collect();
+        let choices: Vec<usize> = self.labels.iter().map(<[_]>::len).collect();
         let links = self.links.iter().map(|link| link.ends);
         let open = links.filter(|ends| ends.iter().all(|&end| choices[end] > 1));
         let open: Vec<(usize, usize)> = open.map(|[low, high]| (low, high)).collect();
@@ -585,7 +531,7 @@ mod tests {
         }
         let relaxed = Relaxation::of(&problem).solve();
         assert_eq!((relaxed.bound(), relaxed.limit), (7, 7));
-        assert_eq!(relaxed.labels, [[1], [1], [1]]);
+        assert_eq!(relaxed.labels.all(), [1, 1, 1]);
     }
 
     #[test]

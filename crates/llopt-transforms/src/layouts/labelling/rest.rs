@@ -17,7 +17,7 @@ use super::relaxation::Relaxation;
 
 /// The part of the distance between bound and limit by which a pass has to lessen it where too many labels are left to search
 /// among.
-const LEAST_PROGRESS_OF_MANY: i64 = 1 << 11;
+const LEAST_PROGRESS_OF_MANY: f64 = 2048.0;
 /// How many entries of tables, for each pair, take less time than to find the labels that others dominate.
 const ENTRIES_FOR_DOMINATED: usize = 64;
 /// How often only the prices of the best labelling are asked for. After that others of the same edges are, twice as many each
@@ -43,16 +43,8 @@ impl<'f> Relaxation<'_, 'f> {
             let found = self.rest().optimum();
             match found {
                 Some(found) => {
-                    let labels = self.numbered(&found);
-                    let priced = self.price_around(&found);
-                    let cost = self.offer(&labels);
-                    if !priced {
-                        return Some(Labelling {
-                            labels,
-                            cost,
-                            is_optimal: true,
-                            bound: cost,
-                        });
+                    if !self.price_around(&found) {
+                        return Some(self.optimal(&found));
                     }
                     self.drop_after_prices();
                 }
@@ -67,7 +59,7 @@ impl<'f> Relaxation<'_, 'f> {
 
     /// The labelling of least cost among all labels that are left, with tables that are kept from one labelling to the next.
     fn search_among_all(mut self, order: Order) -> Labelling {
-        let own = self.problem.nodes.iter().zip(&self.labels);
+        let own = self.problem.nodes.iter().zip(self.labels.iter());
         let own = own.map(|(costs, labels)| labels.iter().map(|&label| costs[label]).collect());
         let edges = self.links.iter().map(|link| {
             let [rows, columns] = link.ends.map(|end| &self.labels[end]);
@@ -98,17 +90,21 @@ impl<'f> Relaxation<'_, 'f> {
                     }
                 }
             }
-            let labels = self.numbered(&found);
-            let cost = self.offer(&labels);
             if !priced {
-                return Labelling {
-                    labels,
-                    cost,
-                    is_optimal: true,
-                    bound: cost,
-                };
+                return self.optimal(&found);
             }
             repeated += 1;
+        }
+    }
+
+    /// A labelling of least cost, of which all prices are known.
+    fn optimal(&self, found: &[usize]) -> Labelling {
+        let cost = self.cost(found);
+        Labelling {
+            labels: self.numbered(found),
+            cost,
+            is_optimal: true,
+            bound: cost,
         }
     }
 
@@ -121,7 +117,7 @@ impl<'f> Relaxation<'_, 'f> {
     /// The best labelling that is found by letting most nodes choose at once, and some others each time, for as long as that
     /// lowers the cost.
     fn search_beside_obstacles(mut self) -> Option<Labelling> {
-        let mut times = vec![0; self.nodes.len()];
+        let mut times = vec![0; self.labels.nodes()];
         let mut in_vain = 0;
         for _ in 0..MOST_SEARCHES {
             if self.is_refuted() {
@@ -138,7 +134,6 @@ impl<'f> Relaxation<'_, 'f> {
             };
             let limit = self.limit;
             let priced = self.price_around(&found);
-            self.offer(&self.numbered(&found));
             self.improve(&mut found);
             self.price_labelling(&found);
             self.drop_after_prices();
@@ -155,7 +150,7 @@ impl<'f> Relaxation<'_, 'f> {
         let bound = self.bound();
         let Some(labels) = self.best.take() else {
             // Nothing within the limit was found, and there may be something.
-            let labels = vec![0; self.nodes.len()];
+            let labels = vec![0; self.labels.nodes()];
             let cost = self.problem.cost(&labels);
             return (!self.is_refuted()).then_some(Labelling {
                 is_optimal: false,
@@ -174,30 +169,29 @@ impl<'f> Relaxation<'_, 'f> {
 
     /// Drops labels by prices that were asked for after the last pass.
     fn drop_after_prices(&mut self) {
-        for number in 0..self.links.len() {
-            self.look(number);
-        }
+        self.look();
         self.drop_labels();
     }
 
     /// Asks for the prices of a labelling, and for those that come next on the edges where one was not known; whether there
     /// are such.
     fn price_around(&mut self, labelling: &[usize]) -> bool {
-        let mut priced = false;
+        let mut was_unknown = false;
         for number in 0..self.links.len() {
             let [low, high] = self.links[number].ends;
             if self.price(number, labelling[low], labelling[high]) {
                 self.price_cheapest(number);
-                priced = true;
+                was_unknown = true;
             }
         }
-        priced
+        self.price_labelling(labelling);
+        was_unknown
     }
 
     /// The problem with the labels that are left, and what pairs are known to cost at least.
     fn rest(&self) -> Problem<'_> {
         let mut rest = Problem::new();
-        for (costs, labels) in self.problem.nodes.iter().zip(&self.labels) {
+        for (costs, labels) in self.problem.nodes.iter().zip(self.labels.iter()) {
             rest.add_node(labels.iter().map(|&label| costs[label]).collect());
         }
         for link in &self.links {
