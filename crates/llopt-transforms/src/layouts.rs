@@ -17,6 +17,7 @@ mod candidates;
 mod catalog;
 pub mod coalesced;
 mod combining;
+mod computing;
 mod constant;
 mod cost;
 mod engine;

@@ -9,12 +9,12 @@
 //! the branches of a conditional; users of the graph must take into account what they must not share
 //! ([`Program::concurrent`]).
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use llopt_dialects::meaning::facts::Control;
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
 use melior::ir::{BlockRef, OperationRef, RegionRef};
+use rustc_hash::FxHashMap;
 
 /// A program point.
 pub(crate) struct Point<'c, 'a> {
@@ -31,7 +31,7 @@ pub(crate) struct Program<'c, 'a> {
     pub(crate) points: Vec<Point<'c, 'a>>,
     /// The ranges of points within ops whose regions run at the same time, outermost first.
     pub(crate) concurrent: Vec<Range<usize>>,
-    numbers: HashMap<usize, usize>,
+    numbers: FxHashMap<usize, usize>,
 }
 
 fn key(operation: OperationRef<'_, '_>) -> usize {
@@ -87,9 +87,9 @@ impl<'c: 'a, 'a> Program<'c, 'a> {
         let mut program = Self {
             points: Vec::new(),
             concurrent: Vec::new(),
-            numbers: HashMap::new(),
+            numbers: FxHashMap::default(),
         };
-        let mut first_of_block = HashMap::new();
+        let mut first_of_block = FxHashMap::default();
         for region in function.region_refs() {
             program.collect(region, None, &mut first_of_block);
         }
@@ -106,7 +106,7 @@ impl<'c: 'a, 'a> Program<'c, 'a> {
         &mut self,
         region: RegionRef<'c, 'a>,
         inside_loop: Option<usize>,
-        first_of_block: &mut HashMap<usize, usize>,
+        first_of_block: &mut FxHashMap<usize, usize>,
     ) {
         for block in region.blocks() {
             first_of_block.insert(block_key(block), self.points.len());
@@ -135,7 +135,7 @@ impl<'c: 'a, 'a> Program<'c, 'a> {
         }
     }
 
-    fn connect(&mut self, first_of_block: &HashMap<usize, usize>) {
+    fn connect(&mut self, first_of_block: &FxHashMap<usize, usize>) {
         for number in 0..self.points.len() {
             let operation = self.points[number].operation;
             let first = |region: Option<RegionRef<'c, 'a>>| {
@@ -180,7 +180,7 @@ impl<'c: 'a, 'a> Program<'c, 'a> {
     fn after_terminator(
         &self,
         terminator: OperationRef<'c, 'a>,
-        first_of_block: &HashMap<usize, usize>,
+        first_of_block: &FxHashMap<usize, usize>,
         first: &impl Fn(Option<RegionRef<'c, 'a>>) -> Option<usize>,
     ) -> Vec<usize> {
         let branches: Vec<usize> = terminator

@@ -22,28 +22,26 @@
 
 use std::cell::RefCell;
 
-use llopt_dialects::tables::types::{Pointer, RankedTensor};
-use llopt_dialects::tt::AddPtrOp;
+use llopt_dialects::tables::types::RankedTensor;
 use llopt_layout::banks::Access;
 use llopt_layout::f2::Echelon;
 use llopt_layout::plan::{self, Machine, Outline, Price, SwizzleRequest};
 use llopt_layout::{Dim, LinearLayout};
-use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, key};
+use llopt_mlir::ir::TypeExt;
 use llopt_plan::element::Element;
-use llopt_plan::elementwise;
 use llopt_plan::shared_access::{self, Buffer};
+use llopt_target::Target;
 use llopt_target::global_memory::GlobalCosts;
-use llopt_target::{Feature, Target};
-use melior::ir::{OperationRef, TypeLike, ValueLike};
+use melior::ir::OperationRef;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::{Combining, Reductions, tensor_type};
-use super::facts::Facts;
+use super::computing::Computations;
 use super::grid::Grid;
 use super::labelling::{Cost, IMPOSSIBLE};
 use super::offset_sums;
-use super::relation::{element_bits, is_cheap, only_renames};
+use super::relation::element_bits;
 use super::residency::has_several_blocks;
 
 /// Costs are integers in this fraction of a wavefront.
@@ -60,21 +58,6 @@ const TAKEN_OUT: f32 = 2.0;
 /// What it costs to bring what copies load ahead from one layout to another: by these, how many elements a copy moves, and
 /// their bits; `None` where there are no copies.
 type Rings = FxHashMap<(MapId, MapId, usize, u32), Option<f32>>;
-
-/// What an op takes for one element, whatever the layout.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Computation {
-    instructions: f32,
-    /// The bits of an element that they work on.
-    bits: u32,
-}
-
-impl Computation {
-    const NOTHING: Self = Self {
-        instructions: 0.0,
-        bits: 0,
-    };
-}
 
 /// The number of an end of conversions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -149,9 +132,10 @@ pub(super) struct Costs {
     pub(super) rings: RefCell<Rings>,
     outlines: RefCell<Outlines>,
     of_ops: RefCell<OfOps>,
+    pub(super) computations: RefCell<Computations>,
     reductions: RefCell<Reductions>,
     /// The results of sums of offsets that are computed anyway ([`offset_sums`]).
-    repeated_sums: FxHashSet<usize>,
+    pub(super) repeated_sums: FxHashSet<usize>,
 }
 
 /// A cost in wavefronts, `frequency` times; an impossible cost stays impossible.
@@ -192,6 +176,7 @@ impl Costs {
             rings: RefCell::default(),
             outlines: RefCell::default(),
             of_ops: RefCell::default(),
+            computations: RefCell::default(),
             reductions: RefCell::default(),
             repeated_sums: offset_sums::repeated(functions, target),
         }
@@ -207,7 +192,7 @@ impl Costs {
     }
 
     /// Whether the matrix units take longest, so that arithmetic costs hardly more than its issue.
-    fn is_beside_units(&self) -> bool {
+    pub(super) fn is_beside_units(&self) -> bool {
         self.multiplied == Multiplied::ByUnits && !self.hides_waits
     }
 
@@ -394,6 +379,7 @@ impl Costs {
     /// Forgets what ops cost, since some of them are no more.
     pub(super) fn forget_ops(&self) {
         self.of_ops.borrow_mut().clear();
+        self.computations.borrow_mut().forget_ops();
     }
 
     /// The cost of storing a tensor from registers to a buffer in shared memory, which other warps may then read;
@@ -468,64 +454,8 @@ impl Costs {
         self.target.global_costs().reload
     }
 
-    /// What an op takes that computes each element of a tensor of so many bits by itself.
-    pub(super) fn computation(&self, operation: OperationRef<'_, '_>, bits: u32) -> Computation {
-        let result = operation.result_value(0);
-        let is_repeated = result.is_some_and(|result| self.repeated_sums.contains(&key(result)));
-        if is_cheap(operation) || only_renames(operation) || is_repeated {
-            return Computation::NOTHING;
-        }
-        let Some(address) = AddPtrOp::of(operation) else {
-            return Computation {
-                instructions: elementwise::instructions_on(operation, self.target),
-                bits,
-            };
-        };
-        // Accesses by offsets from a base pointer add it themselves.
-        let is_base = address.ptr().defining_op().is_some_and(is_cheap);
-        if is_base && self.target.has(Feature::BufferOps) {
-            return Computation::NOTHING;
-        }
-        // One instruction widens an offset, multiplies it by the element's size, and adds it.
-        let offset = RankedTensor::of(address.offset().r#type());
-        Computation {
-            instructions: 1.0,
-            bits: offset.map_or(bits, element_bits),
-        }
-    }
-
-    /// The cost of a computation for the elements of a layout.
-    pub(super) fn computing<'c: 'a, 'a>(
-        &self,
-        operation: OperationRef<'c, 'a>,
-        computation: Computation,
-        layout: &LinearLayout,
-        facts: &Facts,
-    ) -> f32 {
-        if computation == Computation::NOTHING {
-            return 0.0;
-        }
-        computation.instructions * self.arithmetic(operation, layout, facts, computation.bits)
-    }
-
-    /// The cost of one instruction for each element of an op's result.
-    fn arithmetic<'c: 'a, 'a>(
-        &self,
-        operation: OperationRef<'c, 'a>,
-        layout: &LinearLayout,
-        facts: &Facts,
-        bits: u32,
-    ) -> f32 {
-        let words = bits.div_ceil(32) as f32;
-        let elements = match self.is_beside_units() {
-            true => registers(layout),
-            false => unlike(operation, layout, facts),
-        };
-        self.of_instruction() * (elements as f32 * words)
-    }
-
     /// The cost of an arithmetic instruction.
-    fn of_instruction(&self) -> f32 {
+    pub(super) fn of_instruction(&self) -> f32 {
         let costs = &self.machine().costs;
         match self.is_beside_units() {
             true => costs.issue,
@@ -562,38 +492,6 @@ fn fills(registers: &LinearLayout, memory: &LinearLayout) -> bool {
     let apart =
         blocks.map(|bit| element(registers, Dim::BLOCK, bit) ^ element(memory, Dim::BLOCK, bit));
     stored.chain(apart).all(|element| held.contains(element))
-}
-
-/// The number of a thread's elements that code computes: integers and addresses that follow from one another are
-/// computed once for each run, the others as constants beside it.
-fn unlike<'c: 'a, 'a>(
-    operation: OperationRef<'c, 'a>,
-    layout: &LinearLayout,
-    facts: &Facts,
-) -> u64 {
-    let Some(result) = operation.result_value(0).filter(|result| {
-        let element = result.r#type().element_or_self();
-        element.is_integer() || element.is_index() || Pointer::of(element).is_some()
-    }) else {
-        return registers(layout);
-    };
-    let facts = facts.of_value(result);
-    if facts.dims.len() != layout.out_dims().len() {
-        return registers(layout);
-    }
-    // The bits of a place that runs do not cover, of all dimensions together.
-    let (mut outside, mut first) = (0u64, 0);
-    for (axis, facts) in layout.out_dims().iter().zip(&facts.dims) {
-        let extent = layout.out_dim_size_log2(*axis);
-        let run = facts.contiguity.max(facts.constancy).log2().min(extent);
-        outside |= (1 << (first + extent)) - (1 << (first + run));
-        first += extent;
-    }
-    let mut span = Echelon::new();
-    for basis in layout.flat_bases_of(Dim::REGISTER) {
-        let _ = span.insert(basis & outside as u32);
-    }
-    1 << span.rank()
 }
 
 /// The number of registers whose element no lower register of the thread holds: no code is emitted for the others.

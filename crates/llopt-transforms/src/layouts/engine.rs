@@ -22,7 +22,7 @@ use super::access::Access;
 use super::buffer;
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::Combining;
-use super::cost::{Computation, Costs, registers, times};
+use super::cost::{Costs, registers, times};
 use super::facts::Facts;
 use super::graph::{Factor, Graph, Node, NodeKind, Use};
 use super::grid::Grid;
@@ -88,8 +88,8 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) anew: RefCell<ComputedOf>,
     /// The tensors of addresses that are linear functions of the place.
     pub(super) linear: RefCell<LinearValues>,
-    /// What ops take for each element, by op and the bits of an element.
-    pub(super) computations: RefCell<FxHashMap<(usize, u32), Computation>>,
+    /// Whether ops compute each element by itself and do nothing else, by op.
+    pub(super) only_compute: RefCell<FxHashMap<usize, bool>>,
     /// Whether products may still be running in the next iteration as far as a factor is concerned, by op and operand.
     pub(super) run_on: RefCell<FxHashMap<(usize, usize), bool>>,
 }
@@ -146,7 +146,7 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
             copied: RefCell::default(),
             anew: RefCell::default(),
             linear: RefCell::default(),
-            computations: RefCell::default(),
+            only_compute: RefCell::default(),
             run_on: RefCell::default(),
         }
     }
@@ -427,20 +427,20 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         Some(local.cost(&combining, &layout, self.costs, &self.graph.frequencies))
     }
 
-    /// The cost of an op that computes each element of a tensor by itself.
-    pub(super) fn computing(
-        &self,
-        operation: OperationRef<'c, 'a>,
-        layout: &LinearLayout,
-        bits: u32,
-    ) -> f32 {
-        let key = (operation.to_raw().ptr as usize, bits);
-        let mut known = self.computations.borrow_mut();
-        let computation = *known
-            .entry(key)
-            .or_insert_with(|| self.costs.computation(operation, bits));
-        self.costs
-            .computing(operation, computation, layout, self.facts)
+    /// Whether an op computes each element of a tensor by itself and does nothing else: most ops of a program.
+    fn only_computes(&self, operation: OperationRef<'c, 'a>, relation: &Relation) -> bool {
+        let key = operation.to_raw().ptr as usize;
+        if let Some(&known) = self.only_compute.borrow().get(&key) {
+            return known;
+        }
+        let is_other = matches!(relation, Relation::Reduce { .. } | Relation::Dot { .. })
+            || self.access(operation).is_some()
+            || ElementwiseInlineAsmOp::of(operation).is_some()
+            || ScanOp::of(operation).is_some()
+            || buffer::renames(operation)
+            || buffer::accessed(operation).is_some();
+        self.only_compute.borrow_mut().insert(key, !is_other);
+        !is_other
     }
 
     /// The cost of one execution.
@@ -454,6 +454,12 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if self.catalog.is_in_memory(label) {
             // The op gives a buffer another name.
             return 0.0;
+        }
+        if self.only_computes(*operation, relation) {
+            let (layout, bits) = (self.catalog.linear(map), element_bits(node.tensor));
+            return self
+                .costs
+                .computing(*operation, bits, (map, &layout), self.facts);
         }
         let key = (operation.to_raw().ptr as usize, label, self.may_store);
         self.costs.of_op(key, || {
@@ -501,9 +507,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     })
             }
             _ if buffer::renames(operation) => RENAMED,
-            _ => self
-                .buffer_access(operation, node, map)
-                .unwrap_or_else(|| self.computing(operation, &layout, bits)),
+            _ => self.buffer_access(operation, node, map).unwrap_or_else(|| {
+                self.costs
+                    .computing(operation, bits, (map, &layout), self.facts)
+            }),
         }
     }
 }

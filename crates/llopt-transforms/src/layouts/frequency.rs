@@ -8,12 +8,11 @@
 //! as often as there are groups. Of a conditional one region counts as executed, each as often as the others; one that is known to be rare,
 //! once in so many times. Blocks connected by branches count as executed once.
 
-use std::collections::HashMap;
-
 use llopt_dialects::arith::{self, ConstantOp};
 use llopt_dialects::meaning::facts::Control;
 use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt};
 use melior::ir::{BlockLike, BlockRef, OperationRef, Value};
+use rustc_hash::FxHashMap;
 
 use crate::loops::induction::most_iterations;
 use crate::loops::unroll::{GROUPED, RARE};
@@ -24,7 +23,7 @@ const ITERATIONS: f64 = 32.0;
 
 /// The execution counts of blocks.
 pub(super) struct Frequencies {
-    blocks: HashMap<usize, f64>,
+    blocks: FxHashMap<usize, f64>,
 }
 
 fn key(block: BlockRef<'_, '_>) -> usize {
@@ -35,7 +34,7 @@ impl Frequencies {
     /// Counts through the regions of functions.
     pub(super) fn of(functions: &[OperationRef<'_, '_>]) -> Self {
         let mut frequencies = Self {
-            blocks: HashMap::new(),
+            blocks: FxHashMap::default(),
         };
         for &function in functions {
             frequencies.add(function, 1.0);

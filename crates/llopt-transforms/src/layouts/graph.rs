@@ -3,13 +3,12 @@
 //! The graph is of a whole module: a call passes its tensors to the arguments of the function and takes its results
 //! from the returns, like a loop with its carried values.
 
-use std::collections::{HashMap, HashSet};
-
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::DescriptorReduceOp;
 use llopt_mlir::ir::{OperationExt, ValueExt, key};
 use melior::ir::{OperationRef, Value, ValueLike};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::catalog::{Catalog, LayoutId, RelationId, ShapeId};
 use super::frequency::Frequencies;
@@ -110,9 +109,9 @@ pub(super) struct Graph<'c, 'a> {
     /// Execution counts.
     pub(super) frequencies: Frequencies,
     /// The nodes of values and of ops.
-    node_of: HashMap<usize, usize>,
+    node_of: FxHashMap<usize, usize>,
     /// Ops without a relation between their layouts, which keep the layouts of their operands.
-    fixed: HashMap<usize, Vec<Option<Encoding>>>,
+    fixed: FxHashMap<usize, Vec<Option<Encoding>>>,
 }
 
 fn is_tensor(value: Value<'_, '_>) -> bool {
@@ -143,8 +142,8 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
             uses: Vec::new(),
             factors: Vec::new(),
             frequencies: Frequencies::of(functions),
-            node_of: HashMap::new(),
-            fixed: HashMap::new(),
+            node_of: FxHashMap::default(),
+            fixed: FxHashMap::default(),
         };
         let mut operations = Vec::new();
         for &function in functions {
@@ -411,8 +410,8 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
 }
 
 /// Ops without effects whose results only other such ops use.
-pub(super) fn dead(operations: &[OperationRef<'_, '_>]) -> HashSet<usize> {
-    let mut dead = HashSet::new();
+pub(super) fn dead(operations: &[OperationRef<'_, '_>]) -> FxHashSet<usize> {
+    let mut dead = FxHashSet::default();
     for &operation in operations.iter().rev() {
         let unused = operation.region_refs().len() == 0
             && operation.result_values().len() > 0
@@ -451,7 +450,7 @@ type CarriedTensor<'c, 'a> = ((usize, Value<'c, 'a>), Vec<Value<'c, 'a>>);
 /// The tensors that an op passes on: the operand, and all values that it becomes.
 fn carried<'c: 'a, 'a>(step: &flow::Step<'c, 'a>) -> Vec<CarriedTensor<'c, 'a>> {
     let mut by_operand: Vec<CarriedTensor> = Vec::new();
-    let mut positions: HashMap<usize, usize> = HashMap::new();
+    let mut positions: FxHashMap<usize, usize> = FxHashMap::default();
     for edge in &step.edges {
         let (Carry::Value, [source]) = (edge.carry, &edge.sources[..]) else {
             continue;

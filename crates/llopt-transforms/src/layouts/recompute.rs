@@ -248,7 +248,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         };
         let layout = self.catalog.linear(map);
         let bits = element_bits(tensor);
-        let own = times(self.computing(operation, &layout, bits), node.frequency);
+        let own = self
+            .costs
+            .computing(operation, bits, (map, &layout), self.facts);
+        let own = times(own, node.frequency);
         // Something for each op: of layouts that cost the same the one that copies nothing is taken.
         let (mut cost, mut operations) = (own + 1, 1);
         for (position, operand) in operation.operand_values().enumerate() {
@@ -358,7 +361,9 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         };
         let layout = catalog.linear(map);
         let bits = element_bits(tensor);
-        let cost = engine.computing(operation, &layout, bits);
+        let cost = engine
+            .costs
+            .computing(operation, bits, (map, &layout), engine.facts);
         // Its own cost comes first: where that is too much, its operands need not be looked at.
         self.cost = self.cost.saturating_add(times(cost, node.frequency));
         if self.cost > limit {
