@@ -355,13 +355,11 @@ pub fn reshape(encoding: &Encoding, from: &[i64], to: &[i64]) -> Result<Encoding
             component,
         )?));
     }
-    let layout = encoding
-        .linear_layout(&extents(from))?
-        .reshape_tensor(&small(to))?;
+    let layout = encoding.linear_layout(&extents(from))?;
     if encoding.is_distributed() {
-        let candidate = blocked_candidate(&layout);
-        return shortest(layout, to, candidate);
+        return reshape_registers(&layout, to).map(|(encoding, _)| encoding);
     }
+    let layout = layout.reshape_tensor(&small(to))?;
     if let Encoding::NvmmaShared(shared) = encoding {
         let mut candidate = shared.clone();
         candidate.cga_layout = CgaLayout::single(to.len());
@@ -374,6 +372,20 @@ pub fn reshape(encoding: &Encoding, from: &[i64], to: &[i64]) -> Result<Encoding
         }
     }
     in_memory(layout, alignment(encoding))
+}
+
+/// The same for a distributed layout that is known, with the layout after it.
+///
+/// # Errors
+/// A shape of another size.
+pub fn reshape_registers(
+    layout: &LinearLayout,
+    to: &[i64],
+) -> Result<(Encoding, LinearLayout), TransferError> {
+    let layout = layout.reshape_tensor(&small(to))?;
+    let candidate = blocked_candidate(&layout);
+    let encoding = shortest(layout.clone(), to, candidate)?;
+    Ok((encoding, layout))
 }
 
 /// The encoding of memory that has a given layout. That of a single element is written with its order: a

@@ -83,7 +83,8 @@ struct Tables {
     relations: Numbers<Relation>,
     maps: Numbers<LinearLayout>,
     layouts: Vec<Layout>,
-    numbers: FxHashMap<(Rc<Encoding>, ShapeId), LayoutId>,
+    /// By shape.
+    numbers: Vec<FxHashMap<Rc<Encoding>, LayoutId>>,
     transfers: FxHashMap<(RelationId, Transfer, LayoutId, ShapeId), Option<LayoutId>>,
 }
 
@@ -111,22 +112,57 @@ impl Catalog {
 
     /// The number of an encoding on a shape.
     pub(super) fn layout(&self, encoding: Encoding, shape: ShapeId) -> LayoutId {
-        let encoding = Rc::new(encoding);
-        let key = (encoding, shape);
-        if let Some(&known) = self.tables.borrow().numbers.get(&key) {
+        self.layout_by(encoding, shape, |encoding, extents| {
+            // A slice's parent is mostly known, too.
+            let of_parent = |parent: &Encoding, extents: &[u64]| {
+                let known = self.known(parent, extents);
+                known.map_or_else(|| parent.linear_layout(extents), |map| Ok((*map).clone()))
+            };
+            encoding.linear_layout_by(extents, of_parent).ok()
+        })
+    }
+
+    /// The linear map of an encoding on a shape, if it has a number.
+    fn known(&self, encoding: &Encoding, extents: &[u64]) -> Option<Rc<LinearLayout>> {
+        let extents: Option<Vec<i64>> = extents
+            .iter()
+            .map(|extent| i64::try_from(*extent).ok())
+            .collect();
+        let tables = self.tables.borrow();
+        let shape = *tables.shapes.numbers.get(&extents?)?;
+        let layout = *tables.numbers.get(shape)?.get(encoding)?;
+        Some(Rc::clone(
+            &tables.maps.values[tables.layouts[layout.0].map?.0],
+        ))
+    }
+
+    /// The same, where the linear map of an encoding without a number is found by `map_of`.
+    fn layout_by(
+        &self,
+        encoding: Encoding,
+        shape: ShapeId,
+        map_of: impl FnOnce(&Encoding, &[u64]) -> Option<LinearLayout>,
+    ) -> LayoutId {
+        let numbered = |tables: &Tables| tables.numbers.get(shape.0)?.get(&encoding).copied();
+        if let Some(known) = numbered(&self.tables.borrow()) {
             return known;
         }
         let extents = transfer::extents(&self.extents(shape));
-        let map = key.0.linear_layout(&extents).ok();
+        let map = map_of(&encoding, &extents);
+        debug_assert!(map == encoding.linear_layout(&extents).ok(), "another map");
         let tables = &mut *self.tables.borrow_mut();
         let map = map.map(|map| MapId(tables.maps.number(map)));
         let number = LayoutId(tables.layouts.len());
+        let encoding = Rc::new(encoding);
         tables.layouts.push(Layout {
-            encoding: Rc::clone(&key.0),
+            encoding: Rc::clone(&encoding),
             shape,
             map,
         });
-        tables.numbers.insert(key, number);
+        if tables.numbers.len() <= shape.0 {
+            tables.numbers.resize_with(shape.0 + 1, FxHashMap::default);
+        }
+        tables.numbers[shape.0].insert(encoding, number);
         number
     }
 
@@ -202,7 +238,7 @@ impl Catalog {
     fn transfer(
         &self,
         relation: RelationId,
-        transfer: Transfer,
+        way: Transfer,
         from: LayoutId,
         to: ShapeId,
     ) -> Option<LayoutId> {
@@ -214,7 +250,7 @@ impl Catalog {
                 return Some(from);
             }
         }
-        let key = (relation, transfer, from, to);
+        let key = (relation, way, from, to);
         if let Some(&known) = self.tables.borrow().transfers.get(&key) {
             return known;
         }
@@ -228,7 +264,16 @@ impl Catalog {
             )
         };
         let extents = self.extents(to);
-        let found = match transfer {
+        let reshapes = matches!(way, Transfer::Operand(_) | Transfer::LabelOfOperand(_));
+        if *rule == Relation::Reshape && reshapes && encoding.is_distributed() && shape != extents {
+            // What the new encoding stands for is known before it is.
+            let map = self.map(from).map(|map| self.linear(map));
+            let found = map.and_then(|map| transfer::reshape_registers(&map, &extents).ok());
+            let found = found.map(|(encoding, map)| self.layout_by(encoding, to, |_, _| Some(map)));
+            self.tables.borrow_mut().transfers.insert(key, found);
+            return found;
+        }
+        let found = match way {
             Transfer::Operand(index) => rule.operand(&encoding, &shape, index, &extents),
             Transfer::LabelOfOperand(index) => {
                 rule.label_of_operand(&encoding, &shape, index, &extents)
@@ -266,6 +311,23 @@ mod tests {
         let spelled = catalog.layout(Encoding::Linear(linear), catalog.shape(&[64, 64]));
         assert_ne!(spelled, layout);
         assert!(catalog.are_equal(spelled, layout));
+    }
+
+    #[test]
+    fn maps_that_follow_from_others_are_those_of_their_encodings() {
+        let catalog = Catalog::default();
+        let layout = rows(&catalog, 4);
+        let reshape = catalog.relation(&Relation::Reshape);
+        let cube = catalog.shape(&[64, 4, 16]);
+        let reshaped = catalog.operand(reshape, layout, 0, cube).unwrap();
+        let reduce = catalog.relation(&Relation::Reduce { axis: 1 });
+        let column = catalog.shape(&[64]);
+        let reduced = catalog.result(reduce, layout, column).unwrap();
+        for (layout, extents) in [(reshaped, &[64, 4, 16][..]), (reduced, &[64])] {
+            let map = catalog.linear(catalog.map(layout).unwrap());
+            let expected = catalog.encoding(layout).linear_layout(extents).unwrap();
+            assert_eq!(*map, expected);
+        }
     }
 
     #[test]

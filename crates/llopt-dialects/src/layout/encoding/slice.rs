@@ -66,16 +66,25 @@ impl<P: Parent> Slice<P> {
     }
 
     pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
-        let dim = self.dim as usize;
-        let mut parent_shape = shape.to_vec();
-        parent_shape.insert(dim, 1);
-        let layout = self.parent.linear_layout(&parent_shape)?;
-        // Without the dimension, which has size 1, the outputs are the same bits under other names.
+        let parent = self.parent.linear_layout(&self.parent_shape(shape))?;
+        Self::cut(&parent, shape)
+    }
+
+    /// The shape of the parent's tensor of which a tensor of this shape is a slice: the dimension that is left out has one
+    /// element.
+    pub(super) fn parent_shape(&self, shape: &[u64]) -> Vec<u64> {
+        let mut parent = shape.to_vec();
+        parent.insert(self.dim as usize, 1);
+        parent
+    }
+
+    /// The layout of a tensor of this shape, from that of the parent's.
+    pub(super) fn cut(parent: &LinearLayout, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
         let outs = shape.iter().enumerate();
         let outs: Vec<(Dim, u32)> = outs
             .map(|(dim, &size)| (Dim::tensor(dim), size_u32(size)))
             .collect();
-        let layout = layout.reshape_outs(&outs)?;
+        let layout = parent.reshape_outs(&outs)?;
         Ok(layout.remove_zero_bases(Dim::REGISTER))
     }
 }
