@@ -391,7 +391,7 @@ proptest! {
     #[test]
     fn bits_that_are_not_retained_are_zero(l in layout(&INS, 2, 2, 2), kept in 0usize..4) {
         let is_kept = |bit: usize| kept >> bit & 1 == 1;
-        let r = l.retain_bits(Dim::LANE, is_kept);
+        let r = llopt_layout::retain_bits(&l, Dim::LANE, is_kept);
         let bits = 0..l.in_dim_size_log2(Dim::LANE);
         let retained: Vec<u32> = bits.filter(|bit| is_kept(*bit as usize)).collect();
         prop_assert_eq!(r.in_dim_size_log2(Dim::LANE) as usize, retained.len());
@@ -411,11 +411,11 @@ proptest! {
         let mut flat = 0;
         for (position, &dim) in l.out_dims().iter().enumerate() {
             for bit in 0..l.out_dim_size_log2(dim) {
-                prop_assert_eq!(l.out_bit(flat), Some((position, bit)));
+                prop_assert_eq!(llopt_layout::out_bit(&l, flat), Some((position, bit)));
                 flat += 1;
             }
         }
-        prop_assert_eq!(l.out_bit(flat), None);
+        prop_assert_eq!(llopt_layout::out_bit(&l, flat), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::layout::encoding::{
     Slice, SwizzledShared,
 };
 use llopt_layout::f2::Echelon;
-use llopt_layout::{Dim, LayoutError, LinearLayout};
+use llopt_layout::{Dim, LayoutError, LinearLayout, out_bit};
 
 /// Why a layout cannot be transferred.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -166,7 +166,7 @@ fn blocked_candidate(layout: &LinearLayout) -> Option<Encoding> {
         if basis == 0 {
             return Some(false);
         }
-        let (axis, bit) = layout.out_bit(basis.trailing_zeros())?;
+        let (axis, bit) = out_bit(layout, basis.trailing_zeros())?;
         if !basis.is_power_of_two() || bit != reached[axis] {
             return None;
         }

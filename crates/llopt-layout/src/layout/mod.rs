@@ -32,7 +32,8 @@ mod reshape;
 mod show;
 mod tensor;
 
-pub use query::Coordinates;
+pub use query::{Coordinates, out_bit};
+pub use reshape::retain_bits;
 
 use core::hash::{Hash, Hasher};
 

@@ -90,14 +90,6 @@ impl LinearLayout {
         field(flat, shift, bits)
     }
 
-    /// The output dimension that has a bit of the flattened output: its position among the output dimensions, and
-    /// which bit of its coordinate it is. `None` for a bit that no dimension has.
-    pub fn out_bit(&self, flat: u32) -> Option<(usize, u32)> {
-        let mut fields = self.outs.fields().enumerate();
-        let (position, (_, shift, _)) = fields.find(|(_, (_, shift, bits))| flat < shift + bits)?;
-        Some((position, flat - shift))
-    }
-
     /// The image of a flattened input. Bits beyond the input's size do not count.
     #[inline]
     pub fn apply_flat(&self, input: u32) -> u32 {
@@ -330,6 +322,14 @@ impl LinearLayout {
                 acc | low_mask(bits).checked_shl(shift).unwrap_or(0)
             })
     }
+}
+
+/// The output dimension that has a bit of the flattened output: its position among the output dimensions, and
+/// which bit of its coordinate it is. `None` for a bit that no dimension has.
+pub fn out_bit(layout: &LinearLayout, flat: u32) -> Option<(usize, u32)> {
+    let mut fields = layout.outs.fields().enumerate();
+    let (position, (_, shift, _)) = fields.find(|(_, (_, shift, bits))| flat < shift + bits)?;
+    Some((position, flat - shift))
 }
 
 /// The columns of a matrix that are sums of earlier ones, as a set.

@@ -228,31 +228,7 @@ impl LinearLayout {
     /// Ensures: the same image. A dimension that is not there changes nothing.
     pub fn remove_zero_bases(&self, dim: Dim) -> LinearLayout {
         let bases = self.flat_bases_of(dim);
-        self.retain_bits(dim, |bit| bases[bit] != 0)
-    }
-
-    /// The map without the bits of one input dimension that are not kept; those above them move down.
-    ///
-    /// Ensures: the image of the inputs in which the others are 0. A dimension that is not there changes nothing.
-    pub fn retain_bits(&self, dim: Dim, is_kept: impl Fn(usize) -> bool) -> LinearLayout {
-        let mut result = LinearLayout {
-            ins: Dims::EMPTY,
-            outs: self.outs,
-            bases: [0; WORD],
-        };
-        for (name, shift, bits) in self.ins.fields() {
-            let first = result.ins.bits() as usize;
-            let mut count = 0;
-            for bit in 0..bits as usize {
-                if name != dim || is_kept(bit) {
-                    result.bases[first + count] = self.bases[shift as usize + bit];
-                    count += 1;
-                }
-            }
-            // Names are distinct and no dimension grew.
-            let _ = result.ins.push(Side::Input, name, count as u32);
-        }
-        result
+        retain_bits(self, dim, |bit| bases[bit] != 0)
     }
 
     /// The map without an input dimension of size 1.
@@ -307,6 +283,34 @@ impl LinearLayout {
         }
         Ok(result)
     }
+}
+
+/// The map without the bits of one input dimension that are not kept; those above them move down.
+///
+/// Ensures: the image of the inputs in which the others are 0. A dimension that is not there changes nothing.
+pub fn retain_bits(
+    layout: &LinearLayout,
+    dim: Dim,
+    is_kept: impl Fn(usize) -> bool,
+) -> LinearLayout {
+    let mut result = LinearLayout {
+        ins: Dims::EMPTY,
+        outs: layout.outs,
+        bases: [0; WORD],
+    };
+    for (name, shift, bits) in layout.ins.fields() {
+        let first = result.ins.bits() as usize;
+        let mut count = 0;
+        for bit in 0..bits as usize {
+            if name != dim || is_kept(bit) {
+                result.bases[first + count] = layout.bases[shift as usize + bit];
+                count += 1;
+            }
+        }
+        // Names are distinct and no dimension grew.
+        let _ = result.ins.push(Side::Input, name, count as u32);
+    }
+    result
 }
 
 fn reorder(side: Side, dims: &Dims, order: &[Dim]) -> Result<Dims, LayoutError> {

@@ -28,7 +28,7 @@ use melior::ir::OperationRef;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::catalog::LayoutId;
-use super::cost::registers;
+use super::computing::registers;
 use super::engine::{Copied, Engine};
 use super::graph::{NodeKind, Use};
 use super::relation::Relation;

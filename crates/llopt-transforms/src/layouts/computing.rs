@@ -16,20 +16,19 @@ use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::tt::AddPtrOp;
 use llopt_layout::f2::Echelon;
 use llopt_layout::{Dim, LinearLayout};
-use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, key};
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt};
 use llopt_plan::elementwise;
-use llopt_target::Feature;
+use llopt_target::{Feature, Target};
 use melior::ir::{OperationRef, TypeLike, ValueLike};
 use rustc_hash::FxHashMap;
 
 use super::catalog::MapId;
-use super::cost::{Costs, registers};
 use super::facts::Facts;
 use super::relation::{element_bits, is_cheap, only_renames};
 
 /// What an op takes for its elements, whatever the layout.
 #[derive(Clone, Debug, PartialEq)]
-struct Computation {
+pub(super) struct Computation {
     /// Instructions for one element.
     instructions: f32,
     /// The bits of an element that they work on.
@@ -39,14 +38,55 @@ struct Computation {
 }
 
 impl Computation {
-    const NOTHING: Self = Self {
+    pub(super) const NOTHING: Self = Self {
         instructions: 0.0,
         bits: 0,
         runs: None,
     };
 
+    /// What an op takes that computes each element of a tensor of so many bits by itself.
+    pub(super) fn of<'c: 'a, 'a>(
+        operation: OperationRef<'c, 'a>,
+        bits: u32,
+        target: Target,
+        facts: &Facts,
+    ) -> Self {
+        if is_cheap(operation) || only_renames(operation) {
+            return Self::NOTHING;
+        }
+        let runs = operation.result_value(0).filter(|result| {
+            let element = result.r#type().element_or_self();
+            element.is_integer() || element.is_index() || Pointer::of(element).is_some()
+        });
+        let runs = runs.map(|result| {
+            let facts = facts.of_value(result);
+            let dims = facts.dims.iter();
+            let runs = dims.map(|dim| dim.contiguity.max(dim.constancy).log2());
+            runs.collect()
+        });
+        let Some(address) = AddPtrOp::of(operation) else {
+            return Self {
+                instructions: elementwise::instructions_on(operation, target),
+                bits,
+                runs,
+            };
+        };
+        // Accesses by offsets from a base pointer add it themselves.
+        let is_base = address.ptr().defining_op().is_some_and(is_cheap);
+        if is_base && target.has(Feature::BufferOps) {
+            return Self::NOTHING;
+        }
+        // One instruction widens an offset, multiplies it by the element's size, and adds it.
+        let offset = RankedTensor::of(address.offset().r#type());
+        Self {
+            instructions: 1.0,
+            bits: offset.map_or(bits, element_bits),
+            runs,
+        }
+    }
+
     /// The number of a thread's elements that code computes.
-    fn elements(&self, layout: &LinearLayout) -> u64 {
+    pub(super) fn elements(&self, layout: &LinearLayout) -> u64 {
         let runs = self.runs.as_ref();
         let Some(runs) = runs.filter(|runs| runs.len() == layout.out_dims().len()) else {
             return registers(layout);
@@ -73,7 +113,8 @@ pub(super) struct Computations {
     /// By op and the bits of an element. It follows from the op and the facts about its result, so it holds for as long as there
     /// is the op.
     of_ops: FxHashMap<(usize, u32), usize>,
-    prices: FxHashMap<(usize, MapId), f32>,
+    /// The instructions of a thread, counted once for each word, by computation and map.
+    words: FxHashMap<(usize, MapId), f32>,
 }
 
 impl Computations {
@@ -92,82 +133,34 @@ impl Computations {
                 self.different.len() - 1
             })
     }
-}
 
-impl Costs {
-    /// The cost of an op that computes each element of a tensor of so many bits by itself, in a layout.
-    pub(super) fn computing<'c: 'a, 'a>(
-        &self,
-        operation: OperationRef<'c, 'a>,
-        bits: u32,
+    /// The instructions of a thread for an op, counted once for each word that they work on, in a layout. `describe` says what the op
+    /// takes, and `elements` how many elements code computes.
+    pub(super) fn words(
+        &mut self,
+        key: (usize, u32),
+        describe: impl Fn() -> Computation,
         (map, layout): (MapId, &LinearLayout),
-        facts: &Facts,
+        elements: impl Fn(&Computation, &LinearLayout) -> u64,
     ) -> f32 {
-        let computations = &mut *self.computations.borrow_mut();
-        let key = (operation.to_raw().ptr as usize, bits);
-        let known = computations.of_ops.get(&key).copied();
+        let known = self.of_ops.get(&key).copied();
         let number = known.unwrap_or_else(|| {
-            let number = computations.number(self.computation(operation, bits, facts));
-            computations.of_ops.insert(key, number);
+            let number = self.number(describe());
+            self.of_ops.insert(key, number);
             number
         });
-        let computation = &computations.different[number];
-        debug_assert!(
-            *computation == self.computation(operation, bits, facts),
-            "another computation"
-        );
-        let price = || {
+        let computation = &self.different[number];
+        debug_assert!(*computation == describe(), "another computation");
+        let counted = self.words.entry((number, map));
+        *counted.or_insert_with(|| {
             let words = computation.bits.div_ceil(32) as f32;
-            let elements = match self.is_beside_units() {
-                true => registers(layout),
-                false => computation.elements(layout),
-            };
-            computation.instructions * (self.of_instruction() * (elements as f32 * words))
-        };
-        let priced = computations.prices.entry((number, map));
-        *priced.or_insert_with(price)
+            computation.instructions * (elements(computation, layout) as f32 * words)
+        })
     }
+}
 
-    /// What an op takes that computes each element of a tensor of so many bits by itself.
-    fn computation<'c: 'a, 'a>(
-        &self,
-        operation: OperationRef<'c, 'a>,
-        bits: u32,
-        facts: &Facts,
-    ) -> Computation {
-        let result = operation.result_value(0);
-        let is_repeated = result.is_some_and(|result| self.repeated_sums.contains(&key(result)));
-        if is_cheap(operation) || only_renames(operation) || is_repeated {
-            return Computation::NOTHING;
-        }
-        let runs = result.filter(|result| {
-            let element = result.r#type().element_or_self();
-            element.is_integer() || element.is_index() || Pointer::of(element).is_some()
-        });
-        let runs = runs.map(|result| {
-            let facts = facts.of_value(result);
-            let dims = facts.dims.iter();
-            let runs = dims.map(|dim| dim.contiguity.max(dim.constancy).log2());
-            runs.collect()
-        });
-        let Some(address) = AddPtrOp::of(operation) else {
-            return Computation {
-                instructions: elementwise::instructions_on(operation, self.target),
-                bits,
-                runs,
-            };
-        };
-        // Accesses by offsets from a base pointer add it themselves.
-        let is_base = address.ptr().defining_op().is_some_and(is_cheap);
-        if is_base && self.target.has(Feature::BufferOps) {
-            return Computation::NOTHING;
-        }
-        // One instruction widens an offset, multiplies it by the element's size, and adds it.
-        let offset = RankedTensor::of(address.offset().r#type());
-        Computation {
-            instructions: 1.0,
-            bits: offset.map_or(bits, element_bits),
-            runs,
-        }
-    }
+/// The number of registers whose element no lower register of the thread holds: no code is emitted for the others.
+pub(super) fn registers(layout: &LinearLayout) -> u64 {
+    let repeated = layout.free_variable_mask(Dim::REGISTER);
+    layout.in_dim_size(Dim::REGISTER) >> repeated.count_ones()
 }

@@ -27,7 +27,7 @@ use llopt_layout::banks::Access;
 use llopt_layout::f2::Echelon;
 use llopt_layout::plan::{self, Machine, Outline, Price, SwizzleRequest};
 use llopt_layout::{Dim, LinearLayout};
-use llopt_mlir::ir::TypeExt;
+use llopt_mlir::ir::{OperationExt, TypeExt, key};
 use llopt_plan::element::Element;
 use llopt_plan::shared_access::{self, Buffer};
 use llopt_target::Target;
@@ -37,7 +37,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::catalog::{Catalog, LayoutId, MapId};
 use super::combining::{Combining, Reductions, tensor_type};
-use super::computing::Computations;
+use super::computing::{Computation, Computations, registers};
+use super::facts::Facts;
 use super::grid::Grid;
 use super::labelling::{Cost, IMPOSSIBLE};
 use super::offset_sums;
@@ -132,10 +133,10 @@ pub(super) struct Costs {
     pub(super) rings: RefCell<Rings>,
     outlines: RefCell<Outlines>,
     of_ops: RefCell<OfOps>,
-    pub(super) computations: RefCell<Computations>,
+    computations: RefCell<Computations>,
     reductions: RefCell<Reductions>,
     /// The results of sums of offsets that are computed anyway ([`offset_sums`]).
-    pub(super) repeated_sums: FxHashSet<usize>,
+    repeated_sums: FxHashSet<usize>,
 }
 
 /// A cost in wavefronts, `frequency` times; an impossible cost stays impossible.
@@ -192,7 +193,7 @@ impl Costs {
     }
 
     /// Whether the matrix units take longest, so that arithmetic costs hardly more than its issue.
-    pub(super) fn is_beside_units(&self) -> bool {
+    fn is_beside_units(&self) -> bool {
         self.multiplied == Multiplied::ByUnits && !self.hides_waits
     }
 
@@ -454,8 +455,33 @@ impl Costs {
         self.target.global_costs().reload
     }
 
+    /// The cost of an op that computes each element of a tensor by itself, of so many bits, in a layout.
+    pub(super) fn computing<'c: 'a, 'a>(
+        &self,
+        operation: OperationRef<'c, 'a>,
+        bits: u32,
+        layout: (MapId, &LinearLayout),
+        facts: &Facts,
+    ) -> f32 {
+        let describe = || {
+            let result = operation.result_value(0);
+            match result.is_some_and(|result| self.repeated_sums.contains(&key(result))) {
+                true => Computation::NOTHING,
+                false => Computation::of(operation, bits, self.target, facts),
+            }
+        };
+        let key = (operation.to_raw().ptr as usize, bits);
+        let elements = match self.is_beside_units() {
+            true => |_: &Computation, layout: &LinearLayout| registers(layout),
+            false => Computation::elements,
+        };
+        let mut computations = self.computations.borrow_mut();
+        let words = computations.words(key, describe, layout, elements);
+        words * self.of_instruction()
+    }
+
     /// The cost of an arithmetic instruction.
-    pub(super) fn of_instruction(&self) -> f32 {
+    fn of_instruction(&self) -> f32 {
         let costs = &self.machine().costs;
         match self.is_beside_units() {
             true => costs.issue,
@@ -492,12 +518,6 @@ fn fills(registers: &LinearLayout, memory: &LinearLayout) -> bool {
     let apart =
         blocks.map(|bit| element(registers, Dim::BLOCK, bit) ^ element(memory, Dim::BLOCK, bit));
     stored.chain(apart).all(|element| held.contains(element))
-}
-
-/// The number of registers whose element no lower register of the thread holds: no code is emitted for the others.
-pub(super) fn registers(layout: &LinearLayout) -> u64 {
-    let repeated = layout.free_variable_mask(Dim::REGISTER);
-    layout.in_dim_size(Dim::REGISTER) >> repeated.count_ones()
 }
 
 #[cfg(test)]

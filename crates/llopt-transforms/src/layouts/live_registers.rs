@@ -42,7 +42,8 @@ use llopt_plan::late_operands::BESIDE;
 use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
 
 use super::catalog::{LayoutId, ShapeId};
-use super::cost::{registers, times};
+use super::computing::registers;
+use super::cost::times;
 use super::engine::Engine;
 use super::labelling::{Cost, Labelling, Problem};
 use super::relation::{element_bits, is_cheap, only_renames};

@@ -60,7 +60,8 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{BlockLike, OperationRef, Type, Value, ValueLike};
 
 use super::combining::Combining;
-use super::cost::{Costs, registers, times};
+use super::computing::registers;
+use super::cost::{Costs, times};
 use super::frequency::Frequencies;
 use super::labelling::Cost;
 use crate::chained_products::may_run_ahead;

@@ -29,7 +29,7 @@ use llopt_plan::plans::Plans;
 use melior::ir::{Value, ValueLike};
 use rustc_hash::FxHashMap;
 
-use super::cost::registers;
+use super::computing::registers;
 use super::engine::Engine;
 use super::graph::{Factor, NodeKind};
 use super::grid::Grid;

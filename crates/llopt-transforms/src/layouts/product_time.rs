@@ -13,7 +13,7 @@ use llopt_dialects::layout::encoding::Encoding;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::matrix::{MatrixInstruction, Operand};
 
-use super::cost::registers;
+use super::computing::registers;
 use super::products::{Product, UNITS};
 
 /// Products of a group of warps that are left when its warps go on.

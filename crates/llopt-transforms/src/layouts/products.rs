@@ -32,7 +32,7 @@ use llopt_target::Target;
 use llopt_target::matrix::{MatrixElement, MatrixInstruction, Operand, instructions_for};
 use melior::ir::{OperationRef, Type, TypeLike, Value, ValueLike};
 
-use super::cost::registers;
+use super::computing::registers;
 use super::grid::Grid;
 
 /// Parts of a multiprocessor that have a matrix unit each; a warp uses one of them.

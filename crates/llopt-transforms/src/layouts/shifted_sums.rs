@@ -45,7 +45,8 @@ use melior::dialect::arith as build;
 use melior::ir::{BlockLike, OperationRef, Type, Value, ValueLike};
 
 use super::combining::Combining;
-use super::cost::{Costs, registers, times};
+use super::computing::registers;
+use super::cost::{Costs, times};
 use super::frequency::Frequencies;
 use super::labelling::Cost;
 use super::locality::{

@@ -3,7 +3,7 @@
 //! The bases determine the shape they were written for. On a larger tensor registers repeat the layout; on a smaller
 //! one it wraps around, and registers that would hold copies are dropped.
 
-use llopt_layout::{Dim, LinearLayout};
+use llopt_layout::{Dim, LinearLayout, out_bit, retain_bits};
 
 use super::fields::{Field, Fields, Writer};
 use super::kind::Kind;
@@ -30,7 +30,7 @@ impl Linear {
         for &dim in layout.in_dims() {
             for (bit, basis) in (0..).zip(layout.flat_bases_of(dim)) {
                 let ends = [basis.trailing_zeros(), 31 - basis.leading_zeros().min(31)];
-                let [first, last] = ends.map(|end| layout.out_bit(end).map(|(dim, _)| dim));
+                let [first, last] = ends.map(|end| out_bit(&layout, end).map(|(dim, _)| dim));
                 if *basis != 0 && first != last {
                     return Err(EncodingError::Basis {
                         dim,
@@ -95,7 +95,7 @@ impl Linear {
     fn register_order(&self) -> Vec<usize> {
         let mut order = Vec::new();
         for basis in self.layout.flat_bases_of(Dim::REGISTER) {
-            if let Some((dim, _)) = self.layout.out_bit(basis.trailing_zeros())
+            if let Some((dim, _)) = out_bit(&self.layout, basis.trailing_zeros())
                 && !order.contains(&dim)
             {
                 order.push(dim);
@@ -124,7 +124,9 @@ impl Linear {
         let wrapped = full.wrap_outs(standard, size)?;
         // Registers that moved along what is left out would hold copies.
         let [before, after] = [&full, &wrapped].map(|layout| layout.flat_bases_of(Dim::REGISTER));
-        Ok(wrapped.retain_bits(Dim::REGISTER, |bit| before[bit] == 0 || after[bit] != 0))
+        Ok(retain_bits(&wrapped, Dim::REGISTER, |bit| {
+            before[bit] == 0 || after[bit] != 0
+        }))
     }
 }
 

@@ -183,7 +183,7 @@ impl Encoding {
         each_kind!(self, encoding => encoding.layout_on(shape))
     }
 
-    /// The same, where layouts of other encodings are found by `layout_of`, which may know them: that of a slice follows from
+    /// The same, where layouts of other encodings are found by `of_parent`, which may know them: that of a slice follows from
     /// its parent's.
     ///
     /// # Errors
@@ -191,15 +191,15 @@ impl Encoding {
     pub fn linear_layout_by(
         &self,
         shape: &[u64],
-        layout_of: impl FnOnce(&Encoding, &[u64]) -> Result<LinearLayout, EncodingError>,
+        of_parent: impl FnOnce(&Self, &[u64]) -> Result<LinearLayout, EncodingError>,
     ) -> Result<LinearLayout, EncodingError> {
         let Self::Slice(slice) = self else {
             return self.linear_layout(shape);
         };
         slice.verify()?;
         field::verify_shape(slice.rank(), shape)?;
-        let parent = layout_of(&slice.parent, &slice.parent_shape(shape))?;
-        Slice::cut(&parent, shape)
+        let parent = of_parent(&slice.parent, &slice.parent_shape(shape))?;
+        slice.cut(&parent, shape)
     }
 
     /// The box of one bulk copy of one block's share of a tensor; `None` if no bulk copy writes this layout. Boxes

@@ -67,7 +67,7 @@ impl<P: Parent> Slice<P> {
 
     pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
         let parent = self.parent.linear_layout(&self.parent_shape(shape))?;
-        Self::cut(&parent, shape)
+        self.cut(&parent, shape)
     }
 
     /// The shape of the parent's tensor of which a tensor of this shape is a slice: the dimension that is left out has one
@@ -79,7 +79,11 @@ impl<P: Parent> Slice<P> {
     }
 
     /// The layout of a tensor of this shape, from that of the parent's.
-    pub(super) fn cut(parent: &LinearLayout, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
+    pub(super) fn cut(
+        &self,
+        parent: &LinearLayout,
+        shape: &[u64],
+    ) -> Result<LinearLayout, EncodingError> {
         let outs = shape.iter().enumerate();
         let outs: Vec<(Dim, u32)> = outs
             .map(|(dim, &size)| (Dim::tensor(dim), size_u32(size)))

@@ -12,8 +12,9 @@
 //! # The algorithm
 //!
 //! First, nodes with one or two neighbours are folded into edges where that takes no longer than to look at them some times
-//! (`reduction`): what is left is a smaller problem with the same least cost. Then labels are dropped that no labelling of least cost has, by bounds of what labellings with them cost
-//! (`relaxation`), until what is left is eliminated in less time than that takes.
+//! (`reduction`): what is left is a smaller problem with the same least cost. Then labels are dropped that no labelling of least
+//! cost has, by bounds of what labellings with them cost (`relaxation`), until what is left is eliminated in less time than that
+//! takes.
 //!
 //! Then, where tables would be large, labels that cannot help are dropped. Label `l` of a node is *dominated* by `k` if `c(k) + sum over the
 //! edges of max over j of (e(k, j) - e(l, j)) <= c(l)`: whatever the neighbours choose, `k` costs no more. A cost table that
