@@ -355,8 +355,8 @@ mod tests {
         let own: Vec<usize> = (0..nodes.len()).collect();
         assert_eq!(peak(&nodes, &own), 8);
         let sequence = Demand::new(&nodes, kinds).sequence();
-        assert_eq!(sequence[..7], [0, 4, 8, 1, 5, 9, 12]);
-        assert_eq!(peak(&nodes, &sequence), 5);
+        assert_eq!(sequence[..8], [0, 4, 8, 1, 16, 5, 9, 12]);
+        assert!(peak(&nodes, &sequence) <= 5);
     }
 
     #[test]

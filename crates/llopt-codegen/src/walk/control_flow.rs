@@ -2,6 +2,7 @@
 
 use inkwell::values::InstructionOpcode;
 use llopt_dialects::tables::module::GLOBAL_SCRATCH_OFFSET;
+use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 use llopt_dialects::{cf, tt};
 use llopt_plan::copy_count::Event;
 use llopt_plan::element::Element;
@@ -113,8 +114,10 @@ pub(crate) fn call<'ctx>(
         .flat_map(|value| lowering.registers(value).to_vec())
         .collect();
     let scratch = integer_attribute(operation, GLOBAL_SCRATCH_OFFSET).unwrap_or(0);
+    // The callee's buffers are numbered from where its frame begins.
+    let frame = integer_attribute(operation, ALLOCATION_OFFSET).unwrap_or(0);
     arguments.extend([
-        lowering.hidden.shared,
+        lowering.e.byte_offset(lowering.hidden.shared, frame),
         lowering
             .e
             .byte_offset(lowering.hidden.global_scratch, scratch),
