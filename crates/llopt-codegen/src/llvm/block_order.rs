@@ -9,12 +9,16 @@ use inkwell::AddressSpace;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
+use inkwell::module::Module;
 use inkwell::types::{AnyTypeEnum, BasicTypeEnum};
 use inkwell::values::{
     BasicValue, BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode, InstructionValue,
 };
+use llopt_plan::late_operands::is_scarce;
+use llopt_target::Target;
 
 use crate::llvm::instructions::users;
+use crate::targets::back_end::BackEnd;
 
 /// An instruction of a block.
 #[derive(Clone, Debug, Default)]
@@ -41,8 +45,46 @@ pub(crate) enum Renamed {
     From(u32),
 }
 
+/// A block of a kernel whose instructions may need more registers than there are.
+pub(crate) struct LongBlock<'ctx> {
+    /// Threads of the kernel.
+    pub(crate) threads: u32,
+    pub(crate) instructions: Vec<InstructionValue<'ctx>>,
+    pub(crate) nodes: Vec<Node>,
+    /// Words of values that come from other blocks.
+    pub(crate) from_outside: u32,
+}
+
+/// The blocks of a module's kernels that have as many instructions as it takes to fill the registers. Only of kernels the
+/// threads are known.
+pub(crate) fn long_blocks<'ctx>(
+    module: &Module<'ctx>,
+    target: Target,
+    back_end: &dyn BackEnd,
+) -> Vec<LongBlock<'ctx>> {
+    let mut found = Vec::new();
+    for function in module.get_functions() {
+        let Some(threads) = back_end.threads(function) else {
+            continue;
+        };
+        for block in function.get_basic_block_iter() {
+            let instructions: Vec<InstructionValue<'_>> = block.get_instructions().collect();
+            if is_scarce(instructions.len() as u32, target, threads) {
+                let (nodes, from_outside) = nodes(block, &instructions);
+                found.push(LongBlock {
+                    threads,
+                    instructions,
+                    nodes,
+                    from_outside,
+                });
+            }
+        }
+    }
+    found
+}
+
 /// The instructions of a block, and the words of values that come from other blocks.
-pub(crate) fn nodes<'ctx>(
+fn nodes<'ctx>(
     block: BasicBlock<'ctx>,
     instructions: &[InstructionValue<'ctx>],
 ) -> (Vec<Node>, u32) {

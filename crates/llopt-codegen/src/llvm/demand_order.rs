@@ -39,7 +39,9 @@ use llopt_plan::element::space;
 use llopt_plan::late_operands::is_scarce;
 use llopt_target::Target;
 
-use crate::llvm::block_order::{Node, apply, nodes, only_computes, peak, touches_no_memory};
+use crate::llvm::block_order::{
+    LongBlock, Node, apply, long_blocks, only_computes, peak, touches_no_memory,
+};
 use crate::targets::back_end::{BackEnd, Effect};
 
 /// How many words for each register an assembler fits into registers itself. Timed on 13 kernels with 1 to 1.5 (H100): those
@@ -98,28 +100,23 @@ fn is_global(instruction: InstructionValue<'_>) -> bool {
 /// Orders the blocks of a module whose values do not fit into registers.
 pub(crate) fn order(module: &Module<'_>, target: Target, back_end: &dyn BackEnd) {
     let builder = module.get_context().create_builder();
-    for function in module.get_functions() {
-        let Some(threads) = back_end.threads(function) else {
+    for block in long_blocks(module, target, back_end) {
+        let LongBlock {
+            threads,
+            instructions,
+            nodes,
+            from_outside,
+        } = &block;
+        let own: Vec<usize> = (0..nodes.len()).collect();
+        let before = peak(nodes, &own);
+        let registers = target.registers_of_each(*threads) as f32;
+        if ((before + from_outside) as f32) < ALLOCATED * registers {
             continue;
-        };
-        for block in function.get_basic_block_iter() {
-            let instructions: Vec<InstructionValue<'_>> = block.get_instructions().collect();
-            // Fewer instructions do not fill the registers.
-            if !is_scarce(instructions.len() as u32, target, threads) {
-                continue;
-            }
-            let (nodes, from_outside) = nodes(block, &instructions);
-            let own: Vec<usize> = (0..nodes.len()).collect();
-            let before = peak(&nodes, &own);
-            let registers = target.registers_of_each(threads) as f32;
-            if ((before + from_outside) as f32) < ALLOCATED * registers {
-                continue;
-            }
-            let is_enough = |words| !is_scarce(words + from_outside, target, threads);
-            let (after, sequence) = sequence(&nodes, &instructions, back_end, is_enough);
-            if after < before {
-                apply(&builder, &instructions, &sequence);
-            }
+        }
+        let is_enough = |words| !is_scarce(words + from_outside, target, *threads);
+        let (after, sequence) = sequence(nodes, instructions, back_end, is_enough);
+        if after < before {
+            apply(&builder, instructions, &sequence);
         }
     }
 }

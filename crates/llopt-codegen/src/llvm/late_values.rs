@@ -45,12 +45,12 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use inkwell::module::Module;
-use inkwell::values::{InstructionOpcode, InstructionValue};
+use inkwell::values::InstructionOpcode;
 use llopt_plan::late_operands::is_scarce;
 use llopt_plan::search_limit::{Gap, Search, SearchLimit};
 use llopt_target::Target;
 
-use crate::llvm::block_order::{Node, Renamed, apply, nodes, peak};
+use crate::llvm::block_order::{LongBlock, Node, Renamed, apply, long_blocks, peak};
 use crate::llvm::c_api;
 use crate::targets::back_end::BackEnd;
 
@@ -275,50 +275,45 @@ pub(crate) fn order<'ctx>(
 ) -> Vec<SearchLimit> {
     let mut limits = Vec::new();
     let builder = module.get_context().create_builder();
-    for function in module.get_functions() {
-        let Some(threads) = back_end.threads(function) else {
+    for block in long_blocks(module, target, back_end) {
+        let LongBlock {
+            threads,
+            instructions,
+            nodes,
+            from_outside,
+        } = block;
+        let own = Order::own(nodes);
+        let before = own.peak();
+        if !is_scarce(before + from_outside, target, threads) {
             continue;
-        };
-        for block in function.get_basic_block_iter() {
-            let instructions: Vec<InstructionValue<'_>> = block.get_instructions().collect();
-            // Fewer instructions do not fill the registers.
-            if !is_scarce(instructions.len() as u32, target, threads) {
-                continue;
-            }
-            let (nodes, from_outside) = nodes(block, &instructions);
-            let own = Order::own(nodes);
-            let before = own.peak();
-            if !is_scarce(before + from_outside, target, threads) {
-                continue;
-            }
-            let (best, packs) = best_order(&own);
-            let after = best.peak();
-            if best.is_cut.get() && is_scarce(after + from_outside, target, threads) {
-                let location = instructions.iter().find_map(|one| c_api::location(*one));
-                limits.push(SearchLimit {
-                    search: Search::Order,
-                    location: location.unwrap_or_default(),
-                    limit: format!("{TREE} instructions that move together"),
-                    gap: Some(Gap {
-                        found: f64::from(after.min(before) + from_outside),
-                        bound: f64::from(target.registers_of_each(threads)),
-                        unit: "registers",
-                    }),
-                });
-            }
-            if after >= before {
-                continue;
-            }
-            let sequence = best.sequence();
-            apply(&builder, &instructions, &sequence);
-            let fits = after + from_outside <= target.registers_of_each(threads) + UNIFORM;
-            if packs && fits && is_scarce(after + from_outside, target, threads) {
-                let ordered = sequence.iter().map(|place| instructions[*place]);
-                for stretch in ordered.collect::<Vec<_>>().chunks(STRETCH).skip(1) {
-                    builder.position_before(&stretch[0]);
-                    if stretch[0].get_opcode() != InstructionOpcode::Phi {
-                        back_end.stop_scheduling(module, &builder);
-                    }
+        }
+        let (best, packs) = best_order(&own);
+        let after = best.peak();
+        if best.is_cut.get() && is_scarce(after + from_outside, target, threads) {
+            let location = instructions.iter().find_map(|one| c_api::location(*one));
+            limits.push(SearchLimit {
+                search: Search::Order,
+                location: location.unwrap_or_default(),
+                limit: format!("{TREE} instructions that move together"),
+                gap: Some(Gap {
+                    found: f64::from(after.min(before) + from_outside),
+                    bound: f64::from(target.registers_of_each(threads)),
+                    unit: "registers",
+                }),
+            });
+        }
+        if after >= before {
+            continue;
+        }
+        let sequence = best.sequence();
+        apply(&builder, &instructions, &sequence);
+        let fits = after + from_outside <= target.registers_of_each(threads) + UNIFORM;
+        if packs && fits && is_scarce(after + from_outside, target, threads) {
+            let ordered = sequence.iter().map(|place| instructions[*place]);
+            for stretch in ordered.collect::<Vec<_>>().chunks(STRETCH).skip(1) {
+                builder.position_before(&stretch[0]);
+                if stretch[0].get_opcode() != InstructionOpcode::Phi {
+                    back_end.stop_scheduling(module, &builder);
                 }
             }
         }
