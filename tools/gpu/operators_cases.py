@@ -27,7 +27,7 @@ def integers(low, high, *shape, dtype=LONG):
 
 
 def case(name, call, *makers):
-    """A call with a tensor from each maker, of which a shape or a pair of shape and type makes normal numbers."""
+    """A call with a tensor from each maker."""
 
     def prepared():
         made = [maker() for maker in makers]
