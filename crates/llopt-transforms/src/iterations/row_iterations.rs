@@ -23,7 +23,7 @@
 //! # When it is correct
 //!
 //! Iterations depend on one another only through memory: the loop carries nothing. All loads of a group come before its
-//! stores, so the loop must load from other parameters than it stores to ([`crate::pipelining::stores`]), and each of its
+//! stores, so the loop must load from other parameters than it stores to (`pipelining::stores`), and each of its
 //! stores must have a parameter of its own. Rows that are stored must not overlap, or the later one would have to win: that
 //! is so where the distance of two rows is at least the length of one, which is computed before the loop (`apart.rs`). Where
 //! it is not, the loop runs as it was.
