@@ -25,3 +25,29 @@ pub struct Labelling {
     /// A lower bound of the cost of all labellings.
     pub bound: Cost,
 }
+
+/// A problem of tests: nodes with these costs, and edges whose costs follow from a number, some of them impossible and some known
+/// only by a bound.
+#[cfg(test)]
+pub(super) fn drawn(nodes: &[Vec<u64>], edges: Vec<(usize, usize, u64)>) -> Problem<'static> {
+    let mut problem = Problem::new();
+    for costs in nodes {
+        problem.add_node(costs.clone());
+    }
+    for (a, b, seed) in edges {
+        let cost = move |x: usize, y: usize| {
+            let mixed = seed.wrapping_mul((3 * x + 7 * y + 1) as u64 | 1) >> 32;
+            if mixed % 11 == 0 {
+                super::cost::IMPOSSIBLE
+            } else {
+                mixed % 30
+            }
+        };
+        let known = move |x, y| match cost(x, y) % 7 {
+            0 => super::cost::Known::Exactly(cost(x, y)),
+            more => super::cost::Known::AtLeast(cost(x, y) - more),
+        };
+        problem.add_edge_above(a % nodes.len(), b % nodes.len(), known, cost);
+    }
+    problem
+}

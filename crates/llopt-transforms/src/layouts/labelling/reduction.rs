@@ -349,6 +349,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::layouts::labelling::problem::drawn;
 
     #[test]
     fn series_and_parallels_become_one_node() {
@@ -396,21 +397,7 @@ mod tests {
             edges in prop::collection::vec((any::<usize>(), any::<usize>(), any::<u64>()), 0..9),
             seed in any::<u64>(),
         ) {
-            let mut whole = Problem::new();
-            for costs in &nodes {
-                whole.add_node(costs.clone());
-            }
-            for (a, b, seed) in edges {
-                let cost = move |x: usize, y: usize| {
-                    let mixed = seed.wrapping_mul((3 * x + 7 * y + 1) as u64 | 1) >> 32;
-                    if mixed % 11 == 0 { IMPOSSIBLE } else { mixed % 30 }
-                };
-                let known = move |x, y| match cost(x, y) % 7 {
-                    0 => Known::Exactly(cost(x, y)),
-                    more => Known::AtLeast(cost(x, y) - more),
-                };
-                whole.add_edge_above(a % nodes.len(), b % nodes.len(), known, cost);
-            }
+            let whole = drawn(&nodes, edges);
             let reduction = Reduction::of(&whole);
             let left = reduction.problem.nodes.iter().enumerate();
             let labels: Vec<usize> = left.map(|(node, costs)| (seed >> node) as usize % costs.len()).collect();

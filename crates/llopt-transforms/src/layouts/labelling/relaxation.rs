@@ -518,6 +518,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::layouts::labelling::problem::drawn;
     use crate::layouts::labelling::{Known, Labelling};
 
     #[test]
@@ -569,21 +570,7 @@ mod tests {
             nodes in prop::collection::vec(prop::collection::vec(0..40u64, 1..4), 1..7),
             edges in prop::collection::vec((any::<usize>(), any::<usize>(), any::<u64>()), 0..12),
         ) {
-            let mut problem = Problem::new();
-            for costs in &nodes {
-                problem.add_node(costs.clone());
-            }
-            for (a, b, seed) in edges {
-                let cost = move |x: usize, y: usize| {
-                    let mixed = seed.wrapping_mul((3 * x + 7 * y + 1) as u64 | 1) >> 32;
-                    if mixed % 11 == 0 { IMPOSSIBLE } else { mixed % 30 }
-                };
-                let known = move |x, y| match cost(x, y) % 7 {
-                    0 => Known::Exactly(cost(x, y)),
-                    more => Known::AtLeast(cost(x, y) - more),
-                };
-                problem.add_edge_above(a % nodes.len(), b % nodes.len(), known, cost);
-            }
+            let problem = drawn(&nodes, edges);
             let whole = problem.cost(&problem.optimum().unwrap());
             let relaxed = Relaxation::of(&problem).solve();
             prop_assert!(relaxed.bound() <= whole);
