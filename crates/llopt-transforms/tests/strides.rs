@@ -1,12 +1,14 @@
 //! Distances between the elements of a tensor against the elements themselves: random sums and products of ranges, arguments
 //! and constants are written as programs, and evaluated.
 //!
-//! Ensures: along a dimension with a known distance all neighbours are that far apart, whatever the arguments are; and of
-//! quotients and remainders of such a tensor most neighbours. Of products with floats, all neighbours up to rounding.
+//! Ensures: along a dimension with a known distance all neighbours are that far apart, whatever the arguments are; along one
+//! of which a divisor is known, some multiple of it. Of quotients and remainders of such a tensor most neighbours are, also
+//! by an argument that is an extent of some tens at least. Of products with floats, all neighbours up to rounding.
 
 use llopt_mlir::ir::{OperationExt, Walk};
-use llopt_transforms::axis::AxisAnalysis;
+use llopt_plan::sectors::{Distance, Strides};
 use llopt_transforms::axis::strides::LinearValues;
+use llopt_transforms::axis::{AxisAnalysis, Pow2};
 use melior::Context;
 use melior::dialect::DialectRegistry;
 use melior::ir::Module;
@@ -71,12 +73,11 @@ impl Tensor {
         Self::program_of(&text, &value)
     }
 
-    /// A function whose last operation before its end computes what this one makes of the tensor and a known number.
-    fn program_with(&self, name: &str, number: i64) -> String {
+    /// A function whose last operation before its end computes what this one makes of both tensors.
+    fn program_with(&self, name: &str, other: &Self) -> String {
         let mut text = Vec::new();
-        let value = self.write(&mut text);
-        let number = named("arith.constant", &format!("dense<{number}>"), &mut text);
-        let value = named(name, &format!("{value}, {number}"), &mut text);
+        let (value, other) = (self.write(&mut text), other.write(&mut text));
+        let value = named(name, &format!("{value}, {other}"), &mut text);
         Self::program_of(&text, &value)
     }
 
@@ -126,8 +127,8 @@ fn tensor() -> impl Strategy<Value = Tensor> {
     })
 }
 
-/// The known distances of the last tensor of a program.
-fn distances(program: &str) -> Option<Vec<Option<u64>>> {
+/// The distances of the last tensor of a program.
+fn distances(program: &str) -> Vec<Distance> {
     let registry = DialectRegistry::new();
     llopt_mlir::register_upstream_dialects(&registry);
     llopt_dialects::register(&registry).unwrap();
@@ -145,8 +146,35 @@ fn distances(program: &str) -> Option<Vec<Option<u64>>> {
             }
         });
     let facts = |value| analysis.facts(value);
-    let strides = LinearValues::default().strides(None, last?, &facts);
-    strides.map(|strides| strides.distances)
+    let last = last.expect("a program ends with a sum");
+    let strides = LinearValues::default().strides(None, last, &facts);
+    let unknown = || Strides::unknown(2);
+    strides.unwrap_or_else(unknown).distances
+}
+
+/// A part of a division.
+type Part = (&'static str, fn(i64, i64) -> i64);
+
+const PARTS: [Part; 2] = [("arith.divsi", |x, n| x / n), ("arith.remsi", |x, n| x % n)];
+
+/// How many of the neighbours along each dimension are as far apart as is known, and how many there are; not of
+/// dimensions of which no distance is known.
+fn as_known(known: &[Distance], at: impl Fn(i64, i64) -> i64) -> Vec<(usize, usize)> {
+    let places = || (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column)));
+    let dims = known.iter().zip([[1, 0], [0, 1]]);
+    let counts = dims.filter_map(|(known, [down, right])| {
+        let Distance::Bytes(known) = known else {
+            return None;
+        };
+        let inner = places().filter(|(row, column)| row + down < ROWS && column + right < COLUMNS);
+        let apart = |(row, column)| at(row + down, column + right).abs_diff(at(row, column));
+        let as_known: Vec<bool> = inner.map(|place| apart(place) == *known).collect();
+        Some((
+            as_known.iter().filter(|is_it| **is_it).count(),
+            as_known.len(),
+        ))
+    });
+    counts.collect()
 }
 
 proptest! {
@@ -156,12 +184,17 @@ proptest! {
     fn neighbours_are_as_far_apart_as_known(tensor in tensor(), arguments in [-40..40i64, -3..3i64]) {
         let arguments = [arguments[0], 16 * arguments[1]];
         let at = |row, column| tensor.at(row, column, &arguments);
-        let known = distances(&tensor.program()).unwrap_or_else(|| vec![None, None]);
+        let known = distances(&tensor.program());
         for (row, column) in (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
             let next = [(row + 1 < ROWS).then(|| at(row + 1, column)), (column + 1 < COLUMNS).then(|| at(row, column + 1))];
             for (known, next) in known.iter().zip(next) {
-                if let (Some(known), Some(next)) = (known, next) {
-                    prop_assert_eq!(next.abs_diff(at(row, column)), *known, "{}", tensor.program());
+                let Some(next) = next else { continue };
+                let apart = next.abs_diff(at(row, column));
+                match known {
+                    Distance::Bytes(known) => prop_assert_eq!(apart, *known, "{}", tensor.program()),
+                    Distance::MultipleOf(divisor) => {
+                        prop_assert_eq!(apart % divisor.get(), 0, "{}", tensor.program());
+                    }
                 }
             }
         }
@@ -173,7 +206,18 @@ proptest! {
         let rows = Tensor::Product(Box::new((Tensor::Row, Tensor::Constant(by))));
         let all = Tensor::Sum(Box::new((rows, Tensor::Column)));
         let all = Tensor::Sum(Box::new((Tensor::Argument(start), all)));
-        prop_assert_eq!(distances(&all.program()), Some(vec![Some(by.unsigned_abs()), Some(1)]));
+        let known = [by.unsigned_abs(), 1].map(Distance::Bytes);
+        prop_assert_eq!(distances(&all.program()), known);
+    }
+
+    /// Rows an argument apart are some multiple of what divides the argument.
+    #[test]
+    fn what_divides_a_stride_is_known(by in 1..100i64) {
+        let stride = Tensor::Product(Box::new((Tensor::Argument(1), Tensor::Constant(by))));
+        let rows = Tensor::Product(Box::new((Tensor::Row, stride)));
+        let all = Tensor::Sum(Box::new((rows, Tensor::Column)));
+        let multiple = Distance::MultipleOf(Pow2::dividing(16 * by.unsigned_abs()));
+        prop_assert_eq!(distances(&all.program()), [multiple, Distance::Bytes(1)]);
     }
 
     #[test]
@@ -186,22 +230,34 @@ proptest! {
         let of = |tensor, factor| Product(Box::new((tensor, Constant(factor))));
         let sum = |x, y| Sum(Box::new((x, y)));
         let tensor = sum(sum(of(Row, row), of(Column, column)), Constant(start));
-        let (name, part) = match is_quotient {
-            true => ("arith.divsi", (|x, n| x / n) as fn(i64, i64) -> i64),
-            false => ("arith.remsi", (|x, n| x % n) as fn(i64, i64) -> i64),
-        };
-        let at = |row, column| part(tensor.at(row, column, &[]), divisor);
-        let known = distances(&tensor.program_with(name, divisor)).unwrap_or_else(|| vec![None, None]);
-        let places = || (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column)));
-        for (known, [down, right]) in known.iter().zip([[1, 0], [0, 1]]) {
-            let Some(known) = known else { continue };
-            let inner = places().filter(|(row, column)| row + down < ROWS && column + right < COLUMNS);
-            let as_known: Vec<bool> = inner
-                .map(|(row, column)| at(row + down, column + right).abs_diff(at(row, column)) == *known)
-                .collect();
+        let (name, part) = PARTS[usize::from(is_quotient)];
+        let program = tensor.program_with(name, &Constant(divisor));
+        let counts = as_known(&distances(&program), |row, column| part(tensor.at(row, column, &[]), divisor));
+        for (equal, all) in counts {
             // Few neighbours may be somewhat less than the half that many are at least.
-            let equal = as_known.iter().filter(|is_it| **is_it).count();
-            prop_assert!(5 * equal >= 2 * as_known.len(), "{}", tensor.program_with(name, divisor));
+            prop_assert!(5 * equal >= 2 * all, "{program}");
+        }
+    }
+
+    #[test]
+    fn most_are_as_far_apart_in_an_extent_that_is_an_argument(
+        [row, column, start] in [0..40i64, 0..40i64, 0..1000i64],
+        extent in 64..1000i64,
+        is_quotient: bool,
+    ) {
+        use Tensor::{Argument, Column, Constant, Product, Row, Sum};
+        let of = |tensor, factor| Product(Box::new((tensor, Constant(factor))));
+        let sum = |x, y| Sum(Box::new((x, y)));
+        let tensor = sum(sum(of(Row, row), of(Column, column)), Constant(start));
+        let (name, part) = PARTS[usize::from(is_quotient)];
+        let program = tensor.program_with(name, &Argument(0));
+        let known = distances(&program);
+        for (known, stride) in known.iter().zip([row, column]) {
+            prop_assert_eq!(stride <= 16, matches!(known, Distance::Bytes(_)), "{}", program);
+        }
+        let counts = as_known(&known, |row, column| part(tensor.at(row, column, &[]), extent));
+        for (equal, all) in counts {
+            prop_assert!(2 * equal >= all, "{program}");
         }
     }
 
@@ -218,10 +274,11 @@ proptest! {
         text.push("%product = arith.mulf %float, %factor : tensor<8x16xf32>".to_owned());
         text.push(format!("%integer = arith.fptosi %product : tensor<8x16xf32> to {TENSOR}"));
         let program = Tensor::program_of(&text, "%integer");
-        let known = distances(&program).unwrap_or_else(|| vec![None, None]);
-        for (known, stride) in known.iter().zip([row, column]) {
+        for (known, stride) in distances(&program).into_iter().zip([row, column]) {
             let mean = stride as f64 * factor;
-            let known = known.expect("a multiple of a range is known");
+            let Distance::Bytes(known) = known else {
+                panic!("a multiple of a range is known");
+            };
             prop_assert!((known as f64 - mean).abs() <= 0.5, "{known} for {mean}: {program}");
         }
     }

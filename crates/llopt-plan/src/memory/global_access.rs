@@ -8,8 +8,8 @@ use llopt_layout::Dim;
 use llopt_target::Target;
 use llopt_target::global_memory::GlobalCosts;
 
-use crate::facts::AxisFacts;
-use crate::sectors::{Sharing, Strides};
+use crate::facts::{AxisFacts, Pow2};
+use crate::sectors::{self, Sharing, Strides};
 use crate::tensor::TensorType;
 
 /// A vector access pattern: which registers go together, in the order of their addresses.
@@ -201,6 +201,22 @@ impl GlobalAccess<'_> {
         })
     }
 
+    /// The loads of a thread that load something else than one before: equal elements are loaded once, however many
+    /// registers hold them.
+    fn distinct(&self, groups: &Groups, registers: &[u32]) -> u32 {
+        let facts = self.addresses.facts();
+        let equal = sectors::equal(self.tensor, |dim| {
+            let masked = self
+                .mask
+                .map_or(Pow2::MAX, |mask| mask.along(dim).constancy);
+            facts.along(dim).constancy.min(masked)
+        });
+        match equal {
+            0 => groups.groups.len() as u32,
+            _ => sectors::cosets(registers, equal) / groups.width as u32,
+        }
+    }
+
     /// The cost of the access. Which elements share a sector is linear ([`crate::sectors`]).
     #[must_use]
     pub fn price(&self, target: Target) -> AccessPrice {
@@ -228,7 +244,10 @@ impl GlobalAccess<'_> {
             .iter()
             .map(|register| tensor.element_in(*register) ^ first);
         let of_instruction: Vec<u32> = lanes.iter().copied().chain(of_group).collect();
-        let instructions = groups.groups.len() as u32;
+        let instructions = match self.kind {
+            AccessKind::Load => self.distinct(&groups, registers),
+            AccessKind::Store | AccessKind::Atomic { .. } => groups.groups.len() as u32,
+        };
         let touched = instructions as f32 * sharing.sectors(&of_instruction);
         // The lanes that are served together come first.
         let asking = costs.line_bytes / (groups.width as u32 * bytes).max(1);

@@ -23,13 +23,33 @@ use llopt_target::global_memory::GlobalCosts;
 use crate::facts::{AxisFacts, Pow2};
 use crate::tensor::TensorType;
 
-/// Addresses that are known distances apart.
+/// How far apart the addresses of neighbours along a dimension are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distance {
+    /// So many bytes, everywhere.
+    Bytes(u64),
+    /// An unknown number of bytes that this divides.
+    MultipleOf(Pow2),
+}
+
+/// Addresses of which distances are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strides {
-    /// The bytes from an element to the next one along each dimension, if that is the same known number everywhere.
-    pub distances: Vec<Option<u64>>,
+    /// From an element to the next one along each dimension.
+    pub distances: Vec<Distance>,
     /// A divisor of the address of the first element.
     pub start: Pow2,
+}
+
+impl Strides {
+    /// Those of addresses of which nothing is known.
+    #[must_use]
+    pub fn unknown(rank: usize) -> Self {
+        Self {
+            distances: vec![Distance::MultipleOf(Pow2::ONE); rank],
+            start: Pow2::ONE,
+        }
+    }
 }
 
 /// The bits of an element's number that do not change where it is.
@@ -45,8 +65,17 @@ pub struct Sharing {
     more: f32,
 }
 
+/// The bits of an element's number along which a value with this constancy does not vary.
+pub(crate) fn equal(tensor: &TensorType, constancy: impl Fn(usize) -> Pow2) -> u32 {
+    let of_dim = |dim: usize| {
+        let (low, bits) = tensor.bits_of_dim(dim);
+        ((1u32 << constancy(dim).log2().min(bits)) - 1) << low
+    };
+    (0..tensor.shape.len()).fold(0, |all, dim| all | of_dim(dim))
+}
+
 /// The number of cosets that vectors reach of the subspace of these bits.
-fn cosets(bases: &[u32], inside: u32) -> u32 {
+pub(crate) fn cosets(bases: &[u32], inside: u32) -> u32 {
     let mut span = Echelon::new();
     for basis in bases {
         let _ = span.insert(basis & !inside);
@@ -68,21 +97,17 @@ impl Sharing {
         let bytes = tensor.element.memory_bits() / 8;
         let dims = 0..tensor.shape.len();
         let contiguity = |dim: usize| facts.along(dim).contiguity.get();
-        let Some(fastest) = dims.clone().max_by_key(|dim| contiguity(*dim)) else {
+        let Some(fastest) = dims.max_by_key(|dim| contiguity(*dim)) else {
             return Self::default();
         };
-        let equal = |dim: usize| {
-            let (low, bits) = tensor.bits_of_dim(dim);
-            let constant = facts.along(dim).constancy.log2().min(bits);
-            ((1u32 << constant) - 1) << low
+        let equal = equal(tensor, |dim| facts.along(dim).constancy);
+        // Where no dimension has runs, those of known distances say more than none.
+        let is_known = |strides: &&Strides| {
+            matches!(strides.distances.get(fastest), Some(Distance::Bytes(_)))
+                || contiguity(fastest) == 1
         };
-        let equal = dims.clone().fold(0, |all, dim| all | equal(dim));
-        let steps = match strides {
-            Some(strides) if strides.distances.get(fastest).is_some_and(Option::is_some) => {
-                Steps::of(tensor, strides)
-            }
-            _ => None,
-        };
+        let steps = strides.filter(is_known);
+        let steps = steps.and_then(|strides| Steps::of(tensor, strides));
         let steps = steps.unwrap_or_else(|| {
             let run = facts.along(fastest).contiguity.log2();
             Steps::along(tensor, fastest, bytes, run)
@@ -137,12 +162,12 @@ impl Steps {
             let of_dim = 0..count;
             match distance {
                 // The address is the same for all of them.
-                Some(0) => bits.extend(of_dim.map(|bit| (1 << (low + bit), 0))),
-                Some(distance) => {
+                Distance::Bytes(0) => bits.extend(of_dim.map(|bit| (1 << (low + bit), 0))),
+                Distance::Bytes(distance) => {
                     let step = distance.checked_next_power_of_two()?;
                     bits.extend(of_dim.map(|bit| (1 << (low + bit), step << bit)));
                 }
-                None => is_all &= count == 0,
+                Distance::MultipleOf(_) => is_all &= count == 0,
             }
         }
         bits.sort_unstable_by_key(|(_, step)| *step);
@@ -211,9 +236,12 @@ mod tests {
         sharing.sectors(&elements)
     }
 
-    fn strides(distances: &[Option<u64>], start: u64) -> Strides {
+    fn strides(distances: &[u64], start: u64) -> Strides {
         Strides {
-            distances: distances.to_vec(),
+            distances: distances
+                .iter()
+                .map(|bytes| Distance::Bytes(*bytes))
+                .collect(),
             start: Pow2::dividing(start),
         }
     }
@@ -222,16 +250,16 @@ mod tests {
     fn rows_that_follow_each_other_share_sectors() {
         // 64 rows of two bytes: each by itself, or 128 bytes together.
         assert_eq!(sectors(&[64, 2], 2, 2, None), 64.0);
-        let together = strides(&[Some(2), Some(1)], 32);
+        let together = strides(&[2, 1], 32);
         assert_eq!(sectors(&[64, 2], 2, 2, Some(&together)), 4.0);
         // Every other sector.
-        let apart = strides(&[Some(64), Some(1)], 32);
+        let apart = strides(&[64, 1], 32);
         assert_eq!(sectors(&[64, 2], 2, 2, Some(&apart)), 64.0);
         // The same row each time.
-        let same = strides(&[Some(0), Some(1)], 32);
+        let same = strides(&[0, 1], 32);
         assert_eq!(sectors(&[64, 2], 2, 2, Some(&same)), 1.0);
         // Windows that overlap are counted row by row.
-        let windows = strides(&[Some(1), Some(1)], 32);
+        let windows = strides(&[1, 1], 32);
         assert_eq!(sectors(&[64, 32], 32, 32, Some(&windows)), 64.0);
     }
 

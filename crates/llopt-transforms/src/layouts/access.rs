@@ -8,9 +8,8 @@ use llopt_dialects::tt::RmwOp;
 use llopt_layout::LinearLayout;
 use llopt_plan::atomic;
 use llopt_plan::element::Element;
-use llopt_plan::facts::DimFacts;
 use llopt_plan::global_access::{self, AccessKind, AccessPrice, Addresses, Groups};
-use llopt_plan::sectors::Strides;
+use llopt_plan::sectors::{Distance, Strides};
 use llopt_plan::tensor::TensorType;
 use llopt_target::Target;
 
@@ -95,15 +94,42 @@ impl Access {
         access.price_by(&prices, target)
     }
 
+    /// The distances of the addresses if elements along one dimension were neighbours, though nothing says so: the one
+    /// whose unknown distance is a multiple of the least, the last among equals. `None` where elements along some dimension
+    /// are known to share sectors of this size, or along none can.
+    fn neighbours(&self, sector: u64) -> Option<Strides> {
+        let strides = self.strides.clone();
+        let mut strides = strides.unwrap_or_else(|| Strides::unknown(self.shape.len()));
+        let shares = |distance: &Distance| matches!(distance, Distance::Bytes(bytes) if (1..sector).contains(bytes));
+        if strides.distances.iter().any(shares) {
+            return None;
+        }
+        let element = u64::from(self.element.memory_bits() / 8);
+        let is_uniform = |dim: usize| self.pointer.along(dim).constancy.get() > 1;
+        let dims = strides.distances.iter().enumerate().rev();
+        let unknown = dims.filter_map(|(dim, distance)| match distance {
+            Distance::MultipleOf(divisor) if self.shape[dim] > 1 && !is_uniform(dim) => {
+                Some((dim, divisor.get().max(element)))
+            }
+            _ => None,
+        });
+        let (dim, apart) = unknown.min_by_key(|(_, apart)| *apart)?;
+        strides.distances[dim] = Distance::Bytes(apart);
+        (apart < sector).then_some(strides)
+    }
+
     /// The facts of the addresses if the longest of their runs were as long as the tensor; `None` if they already
-    /// are, or if accesses would become wider.
+    /// are, as far as prices know, or if accesses would become wider.
     fn longer_runs(&self) -> Option<AxisFacts> {
         let runs = self.pointer.dims.iter().map(|dim| dim.contiguity.get());
         let mut runs: Vec<u64> = runs.collect();
         let longest = (0..runs.len()).max_by_key(|&dim| runs[dim])?;
         let (run, extent) = (runs[longest], *self.shape.get(longest)?);
         let bytes = u64::from(self.element.memory_bits() / 8);
-        if run >= extent || run * bytes < WIDEST {
+        let distances = self.strides.as_ref().map(|strides| &strides.distances[..]);
+        let continues = distances
+            .is_some_and(|distances| matches!(distances.get(longest), Some(Distance::Bytes(_))));
+        if run >= extent || run * bytes < WIDEST || continues {
             return None;
         }
         runs[longest] = extent;
@@ -132,28 +158,20 @@ impl Access {
             return f32::INFINITY;
         };
         let strides = self.strides.as_ref();
-        let cost = self.price(&tensor, &self.pointer, strides, costs).cost;
-        if strides.is_some_and(|strides| strides.distances.iter().all(Option::is_some)) {
-            return cost;
+        let price = |pointer, strides| self.price(&tensor, pointer, strides, costs).cost;
+        let cost = price(&self.pointer, strides);
+        if self.pointer.dims.iter().any(|dim| dim.contiguity.get() > 1) {
+            return match self.longer_runs() {
+                Some(longer) => (1.0 - LONGER) * cost + LONGER * price(&longer, None),
+                None => cost,
+            };
         }
-        let price = |pointer| self.price(&tensor, pointer, None, costs).cost;
-        let dims = &self.pointer.dims;
-        let is_uniform = |dim: &DimFacts| dim.constancy.get() > 1;
-        let unknown = dims.iter().all(|dim| dim.contiguity.get() == 1)
-            && !dims.last().is_some_and(is_uniform);
-        match self.shape.split_last() {
-            Some((&last, outer)) if unknown => {
-                let mut runs = vec![1; outer.len()];
-                runs.push(last);
-                // Vectors stay impossible: nothing is known of their alignment.
-                let nothing = AxisFacts::unknown(dims.len(), self.pointer.step);
-                let nearby = price(&nothing.with_promises(&runs, &[], &[]));
+        match self.neighbours(u64::from(costs.global.sector_bytes)) {
+            Some(neighbours) => {
+                let nearby = price(&self.pointer, Some(&neighbours));
                 (1.0 - self.nearby) * cost + self.nearby * nearby
             }
-            _ => match self.longer_runs() {
-                Some(longer) => (1.0 - LONGER) * cost + LONGER * price(&longer),
-                None => cost,
-            },
+            None => cost,
         }
     }
 }

@@ -13,6 +13,11 @@
 //! neighbours of an image of twice the size, `x / 2`, have distances of half an element. The same goes for floats that
 //! integers are made of, as by a product with 0.5. Where a choice or a bound has one of two values, both may have the
 //! same strides, or one of them is the same everywhere and seldom taken.
+//!
+//! Extents are often arguments. A divisor that is the same everywhere but unknown is taken for an extent of some tens at
+//! least: then a row `x / n` is mostly its neighbour's, and a column `x % n` the next one, as in a convolution that counts all
+//! pixels of its images together. Of a stride that is an argument a divisor may be known, and it is no less than that: rows
+//! that are an unknown multiple of 16 elements apart share no sectors.
 
 use llopt_dialects::meaning::dimensions;
 use llopt_dialects::meaning::facts::{Integers, OpFacts};
@@ -20,7 +25,7 @@ use llopt_dialects::tables::types::{Pointer, RankedTensor};
 use llopt_dialects::{Op, arith, math, scf, tt};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt, key};
 use llopt_plan::facts::signed;
-use llopt_plan::sectors::Strides;
+use llopt_plan::sectors::{Distance, Strides};
 use melior::ir::{OperationRef, Value, ValueLike};
 use rustc_hash::FxHashMap;
 
@@ -31,14 +36,61 @@ const FARTHEST: f64 = (1u64 << 53) as f64;
 /// What the mean of distances differs from an integer that three of four neighbours have.
 const FEW: f64 = 0.25;
 
+/// What a divisor that is not known is taken for.
+const EXTENT: f64 = 64.0;
+
 /// Operands of `scf.for` before the values that it carries: bounds and step.
 const BOUNDS: usize = 3;
+
+/// The distance of neighbours along a dimension.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stride {
+    /// An integer, but for quotients and floats.
+    Known(f64),
+    /// Some number that this divides.
+    MultipleOf(Pow2),
+}
+
+impl Stride {
+    const NONE: Self = Self::Known(0.0);
+    const UNKNOWN: Self = Self::MultipleOf(Pow2::ONE);
+
+    /// What divides it; 1 for fractions.
+    fn divisor(self) -> Pow2 {
+        match self {
+            Self::Known(number) if number.fract() == 0.0 && number.abs() < FARTHEST => {
+                Pow2::dividing(number.abs() as u64)
+            }
+            Self::Known(_) => Pow2::ONE,
+            Self::MultipleOf(divisor) => divisor,
+        }
+    }
+
+    /// `self + sign * other`.
+    fn plus(self, sign: f64, other: Self) -> Self {
+        match (self, other) {
+            (Self::Known(x), Self::Known(y)) => Self::Known(x + sign * y),
+            (x, y) => Self::MultipleOf(x.divisor().min(y.divisor())),
+        }
+    }
+
+    /// The product with a known number.
+    fn times(self, factor: f64) -> Self {
+        match self {
+            Self::Known(number) => Self::Known(number * factor),
+            Self::MultipleOf(_) if factor == 0.0 => Self::NONE,
+            Self::MultipleOf(divisor) => {
+                Self::MultipleOf(divisor.times(Self::Known(factor).divisor()))
+            }
+        }
+    }
+}
 
 /// A tensor as a linear function of the place, in units of an integer or in bytes of an address.
 #[derive(Clone, Debug)]
 struct Linear {
-    /// By dimension; `None` where it is unknown. Integers, but for quotients and floats.
-    strides: Vec<Option<f64>>,
+    /// By dimension.
+    strides: Vec<Stride>,
     /// A divisor of the first element.
     start: Pow2,
 }
@@ -67,9 +119,16 @@ impl LinearValues {
             }
             None => (1, linear.start),
         };
-        let distances = linear.strides.iter().map(|stride| {
-            let bytes = (stride.as_ref()?.abs() * unit as f64).round();
-            (bytes < FARTHEST).then_some(bytes as u64)
+        let distances = linear.strides.iter().map(|stride| match stride {
+            Stride::Known(number) => {
+                let bytes = (number.abs() * unit as f64).round();
+                (bytes < FARTHEST)
+                    .then_some(Distance::Bytes(bytes as u64))
+                    .unwrap_or(Distance::MultipleOf(Pow2::ONE))
+            }
+            Stride::MultipleOf(divisor) => {
+                Distance::MultipleOf(divisor.times(Pow2::dividing(unit)))
+            }
         });
         Some(Strides {
             distances: distances.collect(),
@@ -137,13 +196,13 @@ impl LinearValues {
                 match OpFacts::of(operation).integers {
                     Integers::Same => operand(0),
                     Integers::Range => Some(Linear {
-                        strides: vec![Some(1.0)],
+                        strides: vec![Stride::Known(1.0)],
                         start: Pow2::dividing(operation.attr("start")?.as_i64()? as u64),
                     }),
                     Integers::Splat => {
                         let of = RankedTensor::of(operation.result_value(0)?.r#type())?;
                         Some(Linear {
-                            strides: vec![Some(0.0); of.shape().len()],
+                            strides: vec![Stride::NONE; of.shape().len()],
                             ..operand(0)?
                         })
                     }
@@ -152,7 +211,7 @@ impl LinearValues {
                         let mut linear = operand(0)?;
                         linear
                             .strides
-                            .insert(axis.min(linear.strides.len()), Some(0.0));
+                            .insert(axis.min(linear.strides.len()), Stride::NONE);
                         Some(linear)
                     }
                     Integers::Broadcast => {
@@ -160,7 +219,7 @@ impl LinearValues {
                         let mut linear = operand(0)?;
                         for (stride, extent) in linear.strides.iter_mut().zip(from.shape()) {
                             if extent == 1 {
-                                *stride = Some(0.0);
+                                *stride = Stride::NONE;
                             }
                         }
                         Some(linear)
@@ -205,6 +264,29 @@ impl LinearValues {
         }
     }
 
+    /// What a value divides by; `None` if it is zero, or not the same everywhere.
+    fn divisor<'c: 'a, 'a>(
+        &mut self,
+        value: Value<'c, 'a>,
+        facts: &dyn Fn(Value<'c, 'a>) -> AxisFacts,
+    ) -> Option<Divisor> {
+        let known = facts(value);
+        let width = value.r#type().element_or_self().bit_width().unwrap_or(64);
+        let number = match known.constant {
+            Some(constant) => signed(constant, width) as f64,
+            None => {
+                let strides = self.of(value, facts)?.strides;
+                let is_uniform = strides.iter().all(|stride| *stride == Stride::NONE);
+                is_uniform.then_some(EXTENT)?
+            }
+        };
+        (number != 0.0).then(|| Divisor {
+            number,
+            is_known: known.constant.is_some(),
+            divisor: known.divisor(),
+        })
+    }
+
     /// An op of arithmetic on integers, or on floats that integers are made of.
     fn of_arithmetic<'c: 'a, 'a>(
         &mut self,
@@ -215,11 +297,10 @@ impl LinearValues {
         use arith::Op;
         let mut operand = |index: usize| self.of(operation.operand_value(index)?, facts);
         if let Some(part) = Part::of(op) {
-            let divisor = operation.operand_value(1)?;
-            let width = divisor.r#type().element_or_self().bit_width().unwrap_or(64);
-            let divisor = signed(facts(divisor).constant?, width);
             let start = facts(operation.result_value(0)?).divisor();
-            return divided(operand(0)?, part, divisor as f64, start);
+            let of = operand(0)?;
+            let by = self.divisor(operation.operand_value(1)?, facts)?;
+            return Some(divided(of, part, &by, start));
         }
         match op {
             Op::AddI(_) | Op::AddF(_) => Some(sum(operand(0)?, operand(1)?, 1.0)),
@@ -325,9 +406,8 @@ fn pointee_bytes(pointer: Value<'_, '_>) -> Option<u64> {
 /// `x + sign * y`; a scalar is the same everywhere.
 fn sum(x: Linear, y: Linear, sign: f64) -> Linear {
     let both = x.strides.iter().zip(&y.strides);
-    let strides = both.map(|(x, y)| Some((*x)? + sign * (*y)?));
     Linear {
-        strides: strides.collect(),
+        strides: both.map(|(x, y)| x.plus(sign, *y)).collect(),
         start: x.start.min(y.start),
     }
 }
@@ -335,9 +415,8 @@ fn sum(x: Linear, y: Linear, sign: f64) -> Linear {
 /// The product with a known number that has this divisor.
 fn scaled(x: Linear, factor: f64, divisor: Pow2) -> Linear {
     let strides = x.strides.iter();
-    let strides = strides.map(|stride| Some((*stride)? * factor));
     Linear {
-        strides: strides.collect(),
+        strides: strides.map(|stride| stride.times(factor)).collect(),
         start: x.start.times(divisor),
     }
 }
@@ -353,48 +432,69 @@ fn frequent(mean: f64) -> f64 {
 
 /// Floats as integers.
 fn rounded(x: Linear, start: Pow2) -> Linear {
-    let strides = x.strides.iter().map(|stride| Some(frequent((*stride)?)));
+    let strides = x.strides.iter().map(|stride| match stride {
+        Stride::Known(mean) => Stride::Known(frequent(*mean)),
+        Stride::MultipleOf(_) => Stride::UNKNOWN,
+    });
     Linear {
         strides: strides.collect(),
         start,
     }
 }
 
-/// A quotient by a known number, or the remainder.
-fn divided(x: Linear, part: Part, divisor: f64, start: Pow2) -> Option<Linear> {
-    if divisor == 0.0 {
-        return None;
-    }
-    let of_stride = |stride: &Option<f64>| {
-        let mean = (*stride)? / divisor;
+/// A quotient by a number, or the remainder.
+fn divided(x: Linear, part: Part, by: &Divisor, start: Pow2) -> Linear {
+    let of_known = |stride: f64| {
+        let mean = stride / by.number;
+        let is_frequent = (mean - mean.round()).abs() <= FEW;
+        // Of an unknown number only small parts are known.
+        if !by.is_known && !(is_frequent && mean.round() == 0.0) {
+            return None;
+        }
         match part {
             Part::Quotient => Some(frequent(mean)),
             // Without an integer that is frequent neighbours are two distances apart.
-            Part::Remainder => {
-                let left = (*stride)? - divisor * mean.round();
-                ((mean - mean.round()).abs() <= FEW).then_some(left)
-            }
+            Part::Remainder => is_frequent.then_some(stride - by.number * mean.round()),
         }
     };
-    let strides = x.strides.iter().map(of_stride);
-    Some(Linear {
-        strides: strides.collect(),
+    let of_stride = |stride: &Stride| {
+        let known = match stride {
+            Stride::Known(number) => of_known(*number),
+            Stride::MultipleOf(_) => None,
+        };
+        match (known, part) {
+            (Some(known), _) => Stride::Known(known),
+            (None, Part::Quotient) => Stride::UNKNOWN,
+            (None, Part::Remainder) => Stride::MultipleOf(stride.divisor().min(by.divisor)),
+        }
+    };
+    Linear {
+        strides: x.strides.iter().map(of_stride).collect(),
         start,
-    })
+    }
 }
 
 /// One of two, element by element: along each dimension with the stride of both, or with that of the one that changes.
 fn either(x: Linear, y: Linear) -> Linear {
     let both = x.strides.iter().zip(&y.strides);
-    let strides = both.map(|pair| match pair {
-        (x, y) if x == y => *x,
-        (stride, Some(0.0)) | (Some(0.0), stride) => *stride,
-        _ => None,
+    let strides = both.map(|(x, y)| match (*x, *y) {
+        (x, y) if x == y => x,
+        (stride, Stride::NONE) | (Stride::NONE, stride) => stride,
+        (x, y) => Stride::MultipleOf(x.divisor().min(y.divisor())),
     });
     Linear {
         strides: strides.collect(),
         start: x.start.min(y.start),
     }
+}
+
+/// What a tensor is divided by: the same number everywhere.
+struct Divisor {
+    /// The number, or what it is taken for.
+    number: f64,
+    is_known: bool,
+    /// A divisor of it.
+    divisor: Pow2,
 }
 
 /// A factor of a product.
@@ -422,9 +522,15 @@ fn product([x, y]: [Factor; 2]) -> Option<Linear> {
     if let Some(factor) = y.constant() {
         return Some(scaled(x.linear?, factor as f64, divisor));
     }
+    let of_x = x.facts.divisor();
     let (x, y) = (x.linear?, y.linear?);
     let both = x.strides.iter().zip(&y.strides);
-    let strides = both.map(|pair| (pair == (&Some(0.0), &Some(0.0))).then_some(0.0));
+    let strides = both.map(|(x, y)| match (*x, *y) {
+        (Stride::NONE, Stride::NONE) => Stride::NONE,
+        (x, Stride::NONE) => Stride::MultipleOf(x.divisor().times(divisor)),
+        (Stride::NONE, y) => Stride::MultipleOf(y.divisor().times(of_x)),
+        _ => Stride::UNKNOWN,
+    });
     Some(Linear {
         strides: strides.collect(),
         start: x.start.times(divisor),
@@ -435,10 +541,13 @@ fn product([x, y]: [Factor; 2]) -> Option<Linear> {
 fn uniform(facts: &AxisFacts, shape: &[i64]) -> Option<Linear> {
     let strides = shape.iter().enumerate().map(|(dim, extent)| {
         let constancy = facts.along(dim).constancy.get();
-        (u64::try_from(*extent).ok()? <= constancy).then_some(0.0)
+        match u64::try_from(*extent) {
+            Ok(extent) if extent <= constancy => Stride::NONE,
+            _ => Stride::UNKNOWN,
+        }
     });
-    let strides: Vec<Option<f64>> = strides.collect();
-    strides.iter().any(Option::is_some).then(|| Linear {
+    let strides: Vec<Stride> = strides.collect();
+    strides.contains(&Stride::NONE).then(|| Linear {
         strides,
         start: facts.divisor(),
     })
