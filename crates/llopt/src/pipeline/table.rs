@@ -9,10 +9,11 @@ use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, compact_iterations, decided_conditions,
     dependent_launch, descriptor_blocks, descriptor_objects, descriptor_to_copy,
-    descriptor_to_pointer, early_asserts, early_loads, f32_dot, joined_reductions, late_loads,
-    late_operands, layouts, legalize, longest_first, loops, ownership, persistent, pipelining,
-    products, row_iterations, scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts,
-    unswitch, warp_groups, whole_tiles, wide_iterations, widened_products,
+    descriptor_to_pointer, early_asserts, early_loads, f32_dot, idle_iterations,
+    invariant_conditions, joined_reductions, late_loads, late_operands, layouts, legalize,
+    longest_first, loops, ownership, persistent, pipelining, products, row_iterations, scaled_dot,
+    split_k, staged_conversions, tensor_copies, tile_parts, unswitch, warp_groups, whole_tiles,
+    wide_iterations, widened_products,
 };
 
 use super::configured;
@@ -70,6 +71,12 @@ pub(super) const STEPS: &[Step] = &[
     // Boundaries of block pointers are masks now.
     SIMPLIFY
         .pass(&decided_conditions::REWRITE)
+        .requires(&[P::Structured, P::Inlined]),
+    SIMPLIFY
+        .pass(&invariant_conditions::REWRITE)
+        .requires(&[P::Structured, P::Inlined]),
+    SIMPLIFY
+        .pass(&idle_iterations::REWRITE)
         .requires(&[P::Structured, P::Inlined]),
     // Blocks of descriptors are still what the program loads.
     SIMPLIFY

@@ -9,6 +9,7 @@ mod contents;
 mod copy_waits;
 mod emitted;
 mod examples;
+mod idle_iterations;
 mod indirect_loads;
 mod kernels;
 mod late_gathers;
