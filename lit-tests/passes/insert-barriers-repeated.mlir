@@ -50,6 +50,30 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 
+  // The warps wait for the reads at once: what is computed from them, and loaded from elsewhere, comes behind.
+  // CHECK-LABEL: @between
+  // CHECK: tt.load
+  // CHECK-NEXT: ttg.barrier all
+  // CHECK-NEXT: arith.muli
+  // CHECK: tt.load
+  // CHECK-NOT: ttg.barrier
+  // CHECK: tt.store
+  // CHECK-NOT: ttg.barrier
+  // CHECK: tt.return
+  tt.func public @between(%p: !tt.ptr<i32>, %q: !tt.ptr<i32>) {
+    %i = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32, #whole>
+    %base = tt.splat %p : !tt.ptr<i32> -> tensor<64x!tt.ptr<i32>, #whole>
+    %at = tt.addptr %base, %i : tensor<64x!tt.ptr<i32>, #whole>, tensor<64xi32, #whole>
+    %others = tt.splat %q : !tt.ptr<i32> -> tensor<64x!tt.ptr<i32>, #whole>
+    %other = tt.addptr %others, %i : tensor<64x!tt.ptr<i32>, #whole>, tensor<64xi32, #whole>
+    %x = tt.load %at : tensor<64x!tt.ptr<i32>, #whole>
+    %square = arith.muli %x, %x : tensor<64xi32, #whole>
+    %y = tt.load %other : tensor<64x!tt.ptr<i32>, #whole>
+    %sum = arith.addi %square, %y : tensor<64xi32, #whole>
+    tt.store %at, %sum : tensor<64x!tt.ptr<i32>, #whole>
+    tt.return
+  }
+
   // Each thread overwrites what it has loaded itself; and what other parameters point to is other memory.
   // CHECK-LABEL: @own
   // CHECK-NOT: ttg.barrier
@@ -68,8 +92,8 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   // The store divides the elements among the warps in another way than the load.
   // CHECK-LABEL: @other_layout
   // CHECK: tt.load
-  // CHECK: ttg.barrier all
-  // CHECK-NEXT: tt.store
+  // CHECK-NEXT: ttg.barrier all
+  // CHECK: tt.store
   // CHECK: tt.return
   tt.func public @other_layout(%p: !tt.ptr<i32>) {
     %i = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32, #whole>
