@@ -229,7 +229,8 @@ impl Ring<'_> {
     }
 
     /// The cost, for a warp, of waiting for registers and storing them; `None` if there is no plan.
-    fn stored_to(&self, memory: &LinearLayout) -> Option<f32> {
+    #[must_use]
+    pub fn stored_to(&self, memory: &LinearLayout) -> Option<f32> {
         let costs = self.target.global_costs();
         let buffer = Buffer {
             layout: memory,

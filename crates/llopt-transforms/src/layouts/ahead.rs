@@ -92,7 +92,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         cost
     }
 
-    /// What it costs once to store what a load has brought to registers to a ring, and to read it from there.
+    /// What it costs once to store what a load has brought to registers to a ring, and to read it from there, if it is not
+    /// read there.
     fn stored_ahead(
         &self,
         used: &Use<'c, 'a>,
@@ -100,7 +101,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         [from, to]: [LayoutId; 2],
     ) -> Option<f32> {
         let (source, wanted) = (self.catalog.map(from)?, self.catalog.map(to)?);
-        if self.catalog.is_in_memory(to) || !self.becomes_factor(used.consumer) {
+        let in_memory = self.catalog.is_in_memory(to);
+        if !in_memory && !self.becomes_factor(used.consumer) {
             return None;
         }
         let access = self.access(load)?;
@@ -108,10 +110,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let elements: u64 = access.shape.iter().product();
         let threads = u64::from(self.grid.num_warps * self.grid.threads_per_warp);
         let most = MOST_HELD * elements.max(threads);
-        if layouts
-            .iter()
-            .any(|layout| registers(layout) * threads > most)
-        {
+        let held = &layouts[..if in_memory { 1 } else { 2 }];
+        if held.iter().any(|layout| registers(layout) * threads > most) {
             return None;
         }
         let parts = self.parts(used.consumer);
@@ -119,15 +119,20 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if let Some(&known) = self.costs.rings.borrow().get(&key) {
             return known;
         }
-        let [stored, loaded] = layouts.map(|layout| access.tensor(&layout));
         let ring = Ring {
-            stored: &stored?,
+            stored: &access.tensor(&layouts[0])?,
             copied: None,
             brought: None,
             parts,
             target: self.costs.target,
         };
-        let cost = ring.to_registers(&loaded?).map(|buffers| buffers.cost);
+        let cost = match in_memory {
+            true => ring.stored_to(&layouts[1]),
+            false => {
+                let buffers = ring.to_registers(&access.tensor(&layouts[1])?);
+                buffers.map(|buffers| buffers.cost)
+            }
+        };
         self.costs.rings.borrow_mut().insert(key, cost);
         cost
     }
