@@ -7,8 +7,8 @@ Needed: triton==3.6.0, triton_llopt and PyTorch with a GPU. FLAG_GEMS is the fol
 needs SQLAlchemy.
 
 In one process by Triton, in another one by llopt from the `.ttir` that Triton's frontend makes, the library takes the place
-of PyTorch's operators, with caches of its own. Both call each case of `operators_cases.py` with the same arguments, in turns, and CUPTI's activities tell
-how long each kernel took. Where the library has several configurations it measures and chooses, for each compiler by itself.
+of PyTorch's operators, with caches of its own. Both call each case of `operators_cases.py`, `operators_networks.py` and
+`operators_algebra.py` with the same arguments, in turns, and CUPTI's activities tell how long each kernel took. Where the library has several configurations it measures and chooses, for each compiler by itself.
 As compiling disturbs that, `--jobs` processes of each compiler compile everything before, and measure for themselves.
 
 Results of both are compared by their shapes, norms, and sums with weights. The table has the sums of each operator's kernels; kernels of the
@@ -17,6 +17,7 @@ same name are compared below. Those of a few microseconds differ by chance where
 
 import argparse
 import collections
+import functools
 import json
 import math
 import os
@@ -42,12 +43,20 @@ FOREIGN = re.compile("at::|cub|Memcpy|Memset|cutlass|cudnn")
 ANSWER = "@@"
 
 
+def every_case():
+    import operators_algebra  # noqa: F401  They add to the cases.
+    import operators_networks  # noqa: F401
+    from operators_cases import CASES
+
+    return CASES
+
+
 def main():
     arguments = parsed()
     if arguments.child:
         child(arguments)
         return
-    from operators_cases import CASES
+    CASES = every_case()
 
     names = list(CASES)
     names = names[names.index(arguments.first) if arguments.first else 0 :]
@@ -138,12 +147,16 @@ def child(arguments):
 
     import flag_gems
     import torch
-    from operators_cases import CASES
+
+    CASES = every_case()
 
     made = {}
     for name in arguments.names:
         torch.manual_seed(0)
-        made[name] = CASES[name]()
+        try:
+            made[name] = CASES[name]()
+        except Exception as error:  # pylint: disable=broad-except
+            made[name] = functools.partial(fail, error)
     torch.cuda.synchronize()
     # From here on PyTorch's operators are the library's.
     flag_gems.enable()
@@ -155,6 +168,10 @@ def child(arguments):
         return
     for line in sys.stdin:
         print(ANSWER + json.dumps(answer(made.pop(line.strip()), True)), flush=True)
+
+
+def fail(error):
+    raise error
 
 
 def interrupt(*_):
