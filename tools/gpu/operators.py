@@ -7,8 +7,8 @@ Needed: triton==3.6.0, triton_llopt and PyTorch with a GPU. FLAG_GEMS is the fol
 needs SQLAlchemy.
 
 In one process by Triton, in another one by llopt from the `.ttir` that Triton's frontend makes, the library takes the place
-of PyTorch's operators, with caches of its own. Both call each case of `operators_cases.py`, `operators_networks.py` and
-`operators_algebra.py` with the same arguments, in turns, and CUPTI's activities tell how long each kernel took. Where the library has several configurations it measures and chooses, for each compiler by itself.
+of PyTorch's operators, with caches of its own. Both call each case of `operators_cases.py`, `operators_networks.py`,
+`operators_algebra.py` and `operators_inference.py` with the same arguments, in turns, and CUPTI's activities tell how long each kernel took. Where the library has several configurations it measures and chooses, for each compiler by itself.
 As compiling disturbs that, `--jobs` processes of each compiler compile everything before, and measure for themselves.
 
 Results of both are compared by their shapes, norms, and sums with weights. The table has the sums of each operator's kernels; kernels of the
@@ -45,6 +45,7 @@ ANSWER = "@@"
 
 def every_case():
     import operators_algebra  # noqa: F401  They add to the cases.
+    import operators_inference  # noqa: F401
     import operators_networks  # noqa: F401
     from operators_cases import CASES
 

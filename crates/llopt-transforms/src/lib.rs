@@ -31,8 +31,8 @@ pub(crate) use addressing::{copied_loads, tile_addresses};
 pub use analysis::{axis, ownership};
 pub(crate) use analysis::{flow, program, ranges};
 pub use iterations::{
-    compact_iterations, decided_conditions, idle_iterations, invariant_conditions, row_iterations,
-    whole_tiles, wide_iterations,
+    compact_iterations, decided_conditions, idle_iterations, invariant_conditions, invariant_loads,
+    row_iterations, whole_tiles, wide_iterations,
 };
 pub(crate) use matrix::chained_products;
 pub use matrix::{accumulators, f32_dot, products, scaled_dot, widened_products};
@@ -66,6 +66,7 @@ pub static PASSES: &[&PassSpec] = &[
     &f32_dot::REWRITE,
     &idle_iterations::REWRITE,
     &invariant_conditions::REWRITE,
+    &invariant_loads::REWRITE,
     &joined_reductions::JOIN,
     &layouts::ASSIGN_LAYOUTS,
     &layouts::COALESCE,

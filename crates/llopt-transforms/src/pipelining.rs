@@ -81,7 +81,7 @@ mod division;
 mod exposed_latency;
 mod first_waits;
 mod graph;
-mod guard;
+pub(crate) mod guard;
 mod indirect;
 mod last_iterations;
 mod late_waits;

@@ -17,7 +17,7 @@ const IN_CONTEXT: &str = "the dialect arith is loaded";
 
 /// Attaches a condition to an operation; returns the operation that replaces it. A copy that may run beyond the last
 /// iteration without harm is not changed: it writes where the next iteration would have written.
-pub(super) fn guard<'c: 'a, 'a>(
+pub(crate) fn guard<'c: 'a, 'a>(
     rewriter: &mut Rewriter<'c, 'a>,
     operation: OperationRef<'c, 'a>,
     condition: Value<'c, 'a>,

@@ -10,10 +10,10 @@ use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, compact_iterations, decided_conditions,
     dependent_launch, descriptor_blocks, descriptor_objects, descriptor_to_copy,
     descriptor_to_pointer, early_asserts, early_loads, f32_dot, idle_iterations,
-    invariant_conditions, joined_reductions, late_loads, late_operands, layouts, legalize,
-    longest_first, loops, ownership, persistent, pipelining, products, row_iterations, scaled_dot,
-    split_k, staged_conversions, tensor_copies, tile_parts, unswitch, warp_groups, whole_tiles,
-    wide_iterations, widened_products,
+    invariant_conditions, invariant_loads, joined_reductions, late_loads, late_operands, layouts,
+    legalize, longest_first, loops, ownership, persistent, pipelining, products, row_iterations,
+    scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts, unswitch, warp_groups,
+    whole_tiles, wide_iterations, widened_products,
 };
 
 use super::configured;
@@ -77,6 +77,9 @@ pub(super) const STEPS: &[Step] = &[
         .requires(&[P::Structured, P::Inlined]),
     SIMPLIFY
         .pass(&idle_iterations::REWRITE)
+        .requires(&[P::Structured, P::Inlined]),
+    SIMPLIFY
+        .pass(&invariant_loads::REWRITE)
         .requires(&[P::Structured, P::Inlined]),
     // Blocks of descriptors are still what the program loads.
     SIMPLIFY

@@ -1,10 +1,10 @@
-//! Loops that end where all further iterations do nothing, and conditions that are decided before a loop: random loops with
-//! masks, run before and after that in the reference interpreter.
+//! Loops that end where all further iterations do nothing, and conditions that are decided and loads that are issued before a
+//! loop: random loops with masks, run before and after that in the reference interpreter.
 
 use llopt::sim::reference::Limits;
 use llopt::sim::{Argument, Launch};
 use llopt::{Source, run_reference};
-use llopt_transforms::{idle_iterations, invariant_conditions};
+use llopt_transforms::{idle_iterations, invariant_conditions, invariant_loads};
 use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
 
@@ -46,7 +46,15 @@ fn agrees(text: &str, rewrite: impl Fn(OperationRef<'_, '_>)) -> bool {
     if before == rewritten {
         return false;
     }
-    for arguments in [[0, 0], [3, 5], [-4, 9], [24, 17], [7, -3], [1, 1000]] {
+    for arguments in [
+        [0, 0],
+        [3, 5],
+        [-4, 9],
+        [24, 17],
+        [7, -3],
+        [50, 60],
+        [1, 1000],
+    ] {
         assert!(
             run(text, arguments) == run(&rewritten, arguments),
             "with {arguments:?}\n{text}\n{rewritten}"
@@ -245,4 +253,21 @@ fn conditions_that_are_decided_before_a_loop_are_decided_alike() {
     });
     let changed = changed.count();
     assert!(changed >= 30, "{changed} of 60 loops are too few");
+}
+
+#[test]
+fn loads_before_a_loop_load_the_same() {
+    let changed = (0..120u64).filter(|seed| {
+        let text = masked(&mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let alone = agrees(&text, |module| invariant_loads::rewrite(module));
+        // Behind the other rewrites, as the compiler does it.
+        agrees(&text, |module| {
+            invariant_conditions::rewrite(module);
+            idle_iterations::rewrite(module);
+            invariant_loads::rewrite(module);
+        });
+        alone
+    });
+    let changed = changed.count();
+    assert!(changed >= 20, "{changed} of 120 loops are too few");
 }

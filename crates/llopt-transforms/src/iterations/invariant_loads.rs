@@ -1,0 +1,151 @@
+//! `--hoist-loads`: what all iterations of a loop load alike is loaded before it, with what is computed of it alone.
+//!
+//! ```text
+//! for h …                                   k = load keys if there is an iteration
+//!   q = load queries + h                    f = k as float × scales
+//!   k = load keys                           for h …
+//!   s = q × (k as float × scales)     →       q = load queries + h
+//!   sum += max(s, 0) w[h]                     s = q × f
+//!                                             sum += max(s, 0) w[h]
+//! ```
+//!
+//! Loop-invariant code motion leaves loads where they are, since it does not ask what else the loop does to memory. They
+//! would be copied in each iteration, and as factors of products have buffers of their own.
+//!
+//! # When it is correct
+//!
+//! Memory may not change while the loop runs, so nothing in it may do more than read. If there is no iteration nothing may be
+//! loaded, so the load's mask also asks for the first one, unless constants say that there is one; what masked elements
+//! are is not defined without another value, but then nothing uses them.
+
+use std::collections::HashSet;
+
+use llopt_dialects::tt::LoadOp;
+use llopt_mlir::diagnostic::Complaint;
+use llopt_mlir::ir::{OperationExt, Walk, key};
+use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_mlir::rewrite::Rewriter;
+use melior::ir::{OperationRef, Value};
+
+use super::invariant_conditions::invariant_slice;
+use crate::loops::builder::Arithmetic;
+use crate::loops::view::For;
+use crate::pipelining::guard::guard;
+use crate::ranges::Range;
+use crate::split_k::does_more_than_read;
+
+/// The pass.
+pub static REWRITE: PassSpec = PassSpec {
+    operation: Some("builtin.module"),
+    dependencies: &["arith", "scf", "tt"],
+    ..PassSpec::new(
+        "hoist-loads",
+        "load before a loop what all of its iterations load alike",
+        run,
+    )
+};
+
+fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
+    rewrite(module);
+    Ok(())
+}
+
+/// Loads before the loops of a module what all of their iterations load alike.
+pub fn rewrite(module: OperationRef<'_, '_>) {
+    let mut loops = Vec::new();
+    module.for_each_op(Walk::PostOrder, |operation| {
+        loops.extend(For::of(operation))
+    });
+    let mut rewriter = Rewriter::new(module.ctx());
+    for of in loops {
+        if only_reads(of) {
+            hoist(of, &mut rewriter);
+        }
+    }
+}
+
+/// Whether nothing in a loop does more to memory than read it.
+fn only_reads(of: For<'_, '_>) -> bool {
+    let mut only_reads = true;
+    of.operation().for_each_op(Walk::PreOrder, |operation| {
+        let is_volatile = LoadOp::of(operation).is_some_and(LoadOp::is_volatile);
+        let has_body = operation.region_refs().len() > 0;
+        only_reads &= !is_volatile && (has_body || !does_more_than_read(operation));
+    });
+    only_reads
+}
+
+fn hoist<'c: 'a, 'a>(of: For<'c, 'a>, rewriter: &mut Rewriter<'c, 'a>) {
+    // What follows from loads that were hoisted.
+    let mut hoisted: HashSet<usize> = HashSet::new();
+    let mut runs = None;
+    for operation in of.operations() {
+        if LoadOp::of(operation).is_some() {
+            let slices = operation
+                .operand_values()
+                .map(|of_load| invariant_slice(of, of_load));
+            let Some(slices) = slices.collect::<Option<Vec<_>>>() else {
+                continue;
+            };
+            for needed in slices.into_iter().flatten() {
+                // What two operands need may be there already.
+                if needed.parent_op() == Some(of.operation()) {
+                    needed.move_op_before(of.operation());
+                }
+            }
+            let runs = runs.get_or_insert_with(|| Runs::of(of, rewriter));
+            operation.move_op_before(of.operation());
+            let load = runs.guard(operation, rewriter);
+            hoisted.extend(load.result_values().map(key));
+            continue;
+        }
+        let follows = operation
+            .operand_values()
+            .any(|value| hoisted.contains(&key(value)));
+        let may_move = operation.is_memory_effect_free()
+            && operation.is_speculatable()
+            && operation.region_refs().len() == 0
+            && operation.operand_values().all(|value| of.is_outside(value));
+        if follows && may_move {
+            operation.move_op_before(of.operation());
+            hoisted.extend(operation.result_values().map(key));
+        }
+    }
+}
+
+/// Whether a loop has an iteration.
+enum Runs<'c, 'a> {
+    Always,
+    If(Value<'c, 'a>),
+}
+
+impl<'c: 'a, 'a> Runs<'c, 'a> {
+    /// Of a loop; the condition is computed before it.
+    fn of(of: For<'c, 'a>, rewriter: &mut Rewriter<'c, 'a>) -> Self {
+        let mut known = Default::default();
+        let [lower, upper] = [of.lower(), of.upper()].map(|bound| Range::of(bound, &mut known));
+        let is_plain = !of.is_unsigned() || lower.least >= 0 && upper.least >= 0;
+        if is_plain && lower.most < upper.least {
+            return Self::Always;
+        }
+        rewriter.set_before(of.operation());
+        let location = of.operation().loc();
+        let mut arithmetic = Arithmetic { rewriter, location };
+        Self::If(arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned()))
+    }
+
+    /// Lets a load do nothing if there is no iteration; returns what it loads.
+    fn guard(
+        &self,
+        load: OperationRef<'c, 'a>,
+        rewriter: &mut Rewriter<'c, 'a>,
+    ) -> OperationRef<'c, 'a> {
+        match *self {
+            Self::Always => load,
+            Self::If(runs) => {
+                rewriter.set_before(load);
+                guard(rewriter, load, runs)
+            }
+        }
+    }
+}
