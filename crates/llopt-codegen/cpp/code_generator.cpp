@@ -8,6 +8,7 @@
 #include "llvm-c/TargetMachine.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Pass.h"
@@ -19,20 +20,27 @@
 
 using namespace llvm;
 
+/// A pass that is left out: its run of that number, counted from one, or all of them for zero; and whether the back
+/// end has it.
+struct LloptOmittedPass {
+  const char *name;
+  unsigned run;
+  bool isFound;
+};
+
 namespace {
 
-/// A pass manager that does not take the passes with certain names, nor a pass right after itself, as where one that
-/// was between them is left out: it would find nothing.
+/// A pass manager that does not take certain passes, nor a pass right after itself, as where one that was between them
+/// is left out: it would find nothing.
 class Selection final : public legacy::PassManagerBase {
 public:
-  explicit Selection(ArrayRef<const char *> omitted) : omitted(omitted) {}
+  explicit Selection(MutableArrayRef<LloptOmittedPass> omitted)
+      : omitted(omitted) {}
 
   void add(Pass *pass) override {
     const PassInfo *info =
         PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());
-    const bool isOmitted =
-        info && is_contained(omitted, info->getPassArgument());
-    if (isOmitted || pass->getPassID() == last) {
+    if (isOmitted(info) || pass->getPassID() == last) {
       delete pass;
       return;
     }
@@ -43,18 +51,33 @@ public:
   void run(Module &module) { passes.run(module); }
 
 private:
-  ArrayRef<const char *> omitted;
+  bool isOmitted(const PassInfo *info) {
+    if (!info)
+      return false;
+    const StringRef name = info->getPassArgument();
+    const unsigned run = ++runs[name];
+    const auto *found = find_if(omitted, [&](const LloptOmittedPass &of) {
+      return name == of.name && (of.run == 0 || of.run == run);
+    });
+    if (found == omitted.end())
+      return false;
+    omitted[found - omitted.begin()].isFound = true;
+    return true;
+  }
+
+  MutableArrayRef<LloptOmittedPass> omitted;
+  StringMap<unsigned> runs;
   AnalysisID last = nullptr;
   legacy::PassManager passes;
 };
 
 } // namespace
 
-/// The assembly or the object of a module, made without the passes of those names; null if the target has no such
+/// The assembly or the object of a module, made without those passes; null if the target has no such
 /// output. The module is rewritten.
 extern "C" LLVMMemoryBufferRef
 llopt_generate_code(LLVMModuleRef module, LLVMTargetMachineRef machine,
-                    LLVMCodeGenFileType kind, const char *const *omitted,
+                    LLVMCodeGenFileType kind, LloptOmittedPass *omitted,
                     size_t count) {
   Module &ir = *unwrap(module);
   TargetMachine &target = *reinterpret_cast<TargetMachine *>(machine);
@@ -62,7 +85,7 @@ llopt_generate_code(LLVMModuleRef module, LLVMTargetMachineRef machine,
 
   SmallString<0> text;
   raw_svector_ostream stream(text);
-  Selection passes(ArrayRef(omitted, count));
+  Selection passes(MutableArrayRef(omitted, count));
   const CodeGenFileType type = kind == LLVMAssemblyFile
                                    ? CodeGenFileType::AssemblyFile
                                    : CodeGenFileType::ObjectFile;

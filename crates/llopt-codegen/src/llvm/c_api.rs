@@ -2,7 +2,7 @@
 //!
 //! Only this file and [`crate::llvm::addresses`] use LLVM's C interface directly.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_uint};
 use std::path::Path;
 use std::sync::Once;
 
@@ -284,33 +284,63 @@ pub fn open_bitcode_lazily<'ctx>(
     }
 }
 
+/// A pass that the code generator leaves out, as C reads it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct OmittedPass {
+    name: *const c_char,
+    run: c_uint,
+    is_found: bool,
+}
+
+impl OmittedPass {
+    /// Every run of the pass of that name.
+    pub fn always(name: &'static CStr) -> Self {
+        Self::once(name, 0)
+    }
+
+    /// Its run of that number, counted from one.
+    pub fn once(name: &'static CStr, run: u32) -> Self {
+        Self {
+            name: name.as_ptr(),
+            run,
+            is_found: false,
+        }
+    }
+
+    /// Whether the back end has it, once code was generated.
+    #[cfg(test)]
+    pub fn is_found(&self) -> bool {
+        self.is_found
+    }
+}
+
 unsafe extern "C" {
     /// `cpp/code_generator.cpp`.
     fn llopt_generate_code(
         module: LLVMModuleRef,
         machine: LLVMTargetMachineRef,
         kind: LLVMCodeGenFileType,
-        omitted: *const *const c_char,
+        omitted: *mut OmittedPass,
         count: usize,
     ) -> LLVMMemoryBufferRef;
 }
 
-/// What the code generator makes of a module, without the passes of these names; `None` if the target has no such
+/// What the code generator makes of a module, without these passes; `None` if the target has no such
 /// output.
 pub fn generate_code(
     module: Module<'_>,
     machine: &TargetMachine,
     kind: LLVMCodeGenFileType,
-    omitted: &[&CStr],
+    omitted: &mut [OmittedPass],
 ) -> Option<MemoryBuffer<'static>> {
-    let omitted: Vec<_> = omitted.iter().map(|name| name.as_ptr()).collect();
-    // SAFETY: module and machine are alive, and used by nobody else; the names outlive the call.
+    // SAFETY: module and machine are alive, and used by nobody else; the names are static.
     unsafe {
         let made = llopt_generate_code(
             module.as_mut_ptr(),
             machine.as_mut_ptr(),
             kind,
-            omitted.as_ptr(),
+            omitted.as_mut_ptr(),
             omitted.len(),
         );
         (!made.is_null()).then(|| MemoryBuffer::new(made))

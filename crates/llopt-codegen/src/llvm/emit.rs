@@ -14,7 +14,7 @@ use inkwell::targets::TargetMachine;
 use llopt_target::Target;
 
 use crate::error::CodegenError;
-use crate::llvm::c_api::generate_code;
+use crate::llvm::c_api::{OmittedPass, generate_code};
 use crate::llvm::strength_reduction;
 use crate::options::CodegenOptions;
 use crate::targets::back_end::back_end;
@@ -35,15 +35,21 @@ fn write(
     machine: &TargetMachine,
     kind: LLVMCodeGenFileType,
 ) -> Result<MemoryBuffer<'static>, CodegenError> {
-    let mut omitted = vec![LOCATIONS_OF_VARIABLES];
-    omitted.extend(back_end(target).passes().idle);
+    let mut omitted = omitted_always(target);
     if !strength_reduction::pays(&module, target) {
-        omitted.push(STRENGTH_REDUCTION);
+        omitted.push(OmittedPass::always(STRENGTH_REDUCTION));
     }
-    generate_code(module, machine, kind, &omitted).ok_or_else(|| CodegenError::Bug {
+    generate_code(module, machine, kind, &mut omitted).ok_or_else(|| CodegenError::Bug {
         stage: "code generation",
         message: "the target has no such output".to_owned(),
     })
+}
+
+/// The passes of the code generator that are left out whatever the module is.
+fn omitted_always(target: Target) -> Vec<OmittedPass> {
+    let mut omitted = back_end(target).passes().idle;
+    omitted.push(OmittedPass::always(LOCATIONS_OF_VARIABLES));
+    omitted
 }
 
 /// The assembly text: PTX, or AMDGCN assembly.
@@ -138,4 +144,46 @@ fn find_linker(options: &CodegenOptions) -> Option<PathBuf> {
     in_path
         .chain([PathBuf::from("/usr/lib/llvm-22/bin/ld.lld")])
         .find(|candidate| candidate.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use inkwell::context::Context;
+    use inkwell::llvm_sys::target_machine::LLVMCodeGenFileType;
+    use inkwell::memory_buffer::MemoryBuffer;
+    use llopt_target::Target;
+
+    use crate::llvm::c_api::{OmittedPass, generate_code};
+    use crate::llvm::machine::Machine;
+
+    /// Whether a target's back end has each of these passes.
+    fn found(target: Target, mut omitted: Vec<OmittedPass>) -> Vec<bool> {
+        let text = b"define void @f() { ret void }";
+        let context = Context::create();
+        let text = MemoryBuffer::create_from_memory_range_copy(text, "kernel");
+        let module = context.create_module_from_ir(text).unwrap();
+        let machine = Machine::of(target).unwrap();
+        let kind = LLVMCodeGenFileType::LLVMAssemblyFile;
+        generate_code(module, &machine, kind, &mut omitted).unwrap();
+        omitted.iter().map(OmittedPass::is_found).collect()
+    }
+
+    #[test]
+    fn every_pass_that_is_left_out_is_one_of_the_back_end() {
+        for name in ["cuda:90", "hip:gfx942", "hip:gfx1100"] {
+            let target = Target::parse(name).unwrap();
+            let mut omitted = super::omitted_always(target);
+            omitted.push(OmittedPass::always(super::STRENGTH_REDUCTION));
+            let found = found(target, omitted.clone());
+            assert!(found.iter().all(|found| *found), "{name}: {omitted:?}");
+        }
+    }
+
+    #[test]
+    fn runs_of_a_pass_are_counted_from_one() {
+        let target = Target::parse("hip:gfx942").unwrap();
+        // LLVM copies registers on twice: after it allocated them, and once control flow is final.
+        let runs = (1..=3).map(|run| OmittedPass::once(c"machine-cp", run));
+        assert_eq!(found(target, runs.collect()), [true, true, false]);
+    }
 }

@@ -1,8 +1,6 @@
 //! Where vendors differ about a whole module: the requirements of LLVM's back ends, their assemblers and their
 //! loaders.
 
-use std::ffi::CStr;
-
 use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::module::Module;
@@ -13,6 +11,7 @@ use llopt_target::{Target, Vendor};
 use super::amdgpu::{self, Amdgpu};
 use super::hooks::Hooks;
 use super::nvptx::{self, Nvptx};
+use crate::llvm::c_api::OmittedPass;
 use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
 
@@ -101,7 +100,7 @@ pub(crate) enum Effect {
 
 /// LLVM passes that only one vendor has, by their names in a pipeline's text; each list ends with a comma, or is
 /// empty. And those that one vendor does not need.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct VendorPasses {
     /// Over the module, before anything else.
     pub(crate) first: &'static str,
@@ -111,8 +110,10 @@ pub(crate) struct VendorPasses {
     pub(crate) unrolling: &'static str,
     /// Over the module, after everything else.
     pub(crate) last: &'static str,
-    /// Passes of the code generator that find nothing in what is emitted for the vendor.
-    pub(crate) idle: &'static [&'static CStr],
+    /// Whether instructions are combined and duplicates removed once more, which the vendor's back end does not do itself.
+    pub(crate) repeats: bool,
+    /// Passes of the code generator, or single runs of them, that find nothing in what is emitted for the vendor.
+    pub(crate) idle: Vec<OmittedPass>,
 }
 
 /// The back end of a target.
