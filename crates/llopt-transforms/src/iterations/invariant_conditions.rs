@@ -31,7 +31,7 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use crate::loops::clone::Mapping;
-use crate::loops::view::{For, If};
+use crate::loops::view::{For, If, inner_first};
 
 /// Operations of a loop in all its versions, at most.
 const LARGEST: usize = 512;
@@ -54,12 +54,8 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
 
 /// Decides before the loops of a module what all of their iterations decide alike.
 pub fn rewrite(module: OperationRef<'_, '_>) {
-    let mut loops = Vec::new();
-    module.for_each_op(Walk::PostOrder, |operation| {
-        loops.extend(For::of(operation))
-    });
     let mut rewriter = Rewriter::new(module.ctx());
-    for of in loops {
+    for of in inner_first(module) {
         let mut versions = vec![of];
         let mut room = LARGEST.saturating_sub(size(of));
         while let Some(of) = versions.pop() {

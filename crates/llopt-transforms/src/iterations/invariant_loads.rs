@@ -21,15 +21,14 @@
 use std::collections::HashSet;
 
 use llopt_dialects::tt::LoadOp;
-use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, Walk, key};
-use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Value};
 
 use super::invariant_conditions::invariant_slice;
 use crate::loops::builder::Arithmetic;
-use crate::loops::view::For;
+use crate::loops::view::{For, inner_first};
 use crate::pipelining::guard::guard;
 use crate::ranges::Range;
 use crate::split_k::does_more_than_read;
@@ -41,23 +40,17 @@ pub static REWRITE: PassSpec = PassSpec {
     ..PassSpec::new(
         "hoist-loads",
         "load before a loop what all of its iterations load alike",
-        run,
+        |module, _| {
+            rewrite(module);
+            Ok(())
+        },
     )
 };
 
-fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
-    rewrite(module);
-    Ok(())
-}
-
 /// Loads before the loops of a module what all of their iterations load alike.
 pub fn rewrite(module: OperationRef<'_, '_>) {
-    let mut loops = Vec::new();
-    module.for_each_op(Walk::PostOrder, |operation| {
-        loops.extend(For::of(operation))
-    });
     let mut rewriter = Rewriter::new(module.ctx());
-    for of in loops {
+    for of in inner_first(module) {
         if only_reads(of) {
             hoist(of, &mut rewriter);
         }

@@ -17,13 +17,19 @@ use crate::products::is_product;
 /// The operands of a loop before the carried ones: lower bound, upper bound, step.
 pub(crate) const BOUNDS: usize = 3;
 
-/// The loops in an operation that have none in them.
-pub(crate) fn innermost<'c: 'a, 'a>(within: OperationRef<'c, 'a>) -> Vec<For<'c, 'a>> {
+/// The loops in an operation, those in others first.
+pub(crate) fn inner_first<'c: 'a, 'a>(within: OperationRef<'c, 'a>) -> Vec<For<'c, 'a>> {
     let mut loops = Vec::new();
     within.for_each_op(Walk::PostOrder, |operation| {
-        loops.extend(For::of(operation).filter(|of| !of.has_loops()));
+        loops.extend(For::of(operation));
     });
     loops
+}
+
+/// The loops in an operation that have none in them.
+pub(crate) fn innermost<'c: 'a, 'a>(within: OperationRef<'c, 'a>) -> Vec<For<'c, 'a>> {
+    let loops = inner_first(within).into_iter();
+    loops.filter(|of| !of.has_loops()).collect()
 }
 
 /// An `scf.for`.
