@@ -58,7 +58,11 @@ impl SharedAccess {
     /// The cost of the access for a warp, with the permutes that pack and unpack narrow elements, and the selects of its
     /// turns.
     pub fn cost(&self, costs: &Costs) -> f32 {
-        let permutes = self.permutes([]);
+        self.cost_with(self.permutes([]), costs)
+    }
+
+    /// The same, given the permutes.
+    pub(super) fn cost_with(&self, permutes: u32, costs: &Costs) -> f32 {
         let trip = costs.trip(
             &self.instruction,
             self.instructions,

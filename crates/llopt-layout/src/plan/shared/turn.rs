@@ -19,7 +19,7 @@
 //! [`crate::banks`]), and such removals do not depend on one another.
 
 use crate::banks::Access;
-use crate::f2::{low_mask, ones};
+use crate::f2::{WORD, low_mask, ones};
 use crate::instruction::{InstructionKind, MAX_INSTRUCTION_BITS};
 use crate::plan::Machine;
 use crate::plan::shared::SharedAccess;
@@ -52,31 +52,47 @@ impl SharedAccess {
     /// The access with one more turn that makes it cheapest, if any makes it cheaper.
     fn best_turn(&self, machine: &Machine<'_>) -> Option<SharedAccess> {
         let offset_bits = self.address.out_dim_size_log2(Dim::OFFSET);
-        let repeats = self.address.flat_bases_of(Self::REPEAT);
+        let repeats: InlineList<u32, WORD> = self
+            .address
+            .flat_bases_of(Self::REPEAT)
+            .iter()
+            .copied()
+            .collect();
         let lanes = self.address.in_dim_size_log2(Dim::LANE) as usize;
-        let mut best: Option<(f32, SharedAccess)> = None;
+        // Words are the same in whatever order they are moved.
+        let permutes = self.permutes([]);
+        let mut turned = self.clone();
+        let mut best: Option<(usize, usize)> = None;
+        let mut least = (self.cost_with(permutes, &machine.costs), self.wavefronts);
         for lane in 0..lanes {
             for (bit, basis) in repeats.iter().enumerate() {
                 // To the memory of another block the way is longer.
                 if basis >> offset_bits != 0 {
                     continue;
                 }
-                let mut turned = self.clone();
-                // Lanes are the first inputs.
-                turned.address.bases[lane] ^= basis;
-                turned.turns[bit] ^= 1 << lane;
+                turned.turn(lane, bit, *basis);
                 turned.wavefronts = turned.instructions * turned.conflicts(machine);
-                let cost = turned.cost(&machine.costs);
-                let (least, own) = match &best {
-                    Some((cost, turned)) => (*cost, turned.wavefronts),
-                    None => (self.cost(&machine.costs), self.wavefronts),
-                };
-                if cost < least && turned.wavefronts < own {
-                    best = Some((cost, turned));
+                if turned.wavefronts < least.1 {
+                    let cost = turned.cost_with(permutes, &machine.costs);
+                    if cost < least.0 {
+                        least = (cost, turned.wavefronts);
+                        best = Some((lane, bit));
+                    }
                 }
+                turned.turn(lane, bit, *basis);
             }
         }
-        best.map(|(_, turned)| turned)
+        let (lane, bit) = best?;
+        turned.turn(lane, bit, repeats[bit]);
+        turned.wavefronts = least.1;
+        Some(turned)
+    }
+
+    /// Adds what a bit of the number of an instruction adds to what a bit of the lane adds; twice, and it is as before.
+    fn turn(&mut self, lane: usize, bit: usize, basis: u32) {
+        // Lanes are the first inputs.
+        self.address.bases[lane] ^= basis;
+        self.turns[bit] ^= 1 << lane;
     }
 
     /// The wavefronts of one instruction.
