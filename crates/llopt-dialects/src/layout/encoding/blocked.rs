@@ -1,7 +1,7 @@
 //! `#ttg.blocked`: each lane has a small block, the blocks of the lanes of a warp are adjacent, and so are those of
 //! the warps. The layout of coalesced global memory accesses.
 
-use llopt_layout::{Dim, LinearLayout};
+use llopt_layout::{Dim, LinearLayout, MAX_BITS};
 
 use super::field::{verify_counts, verify_order, verify_rank};
 use super::fields::{Field, Fields, Writer};
@@ -144,10 +144,86 @@ impl Blocked {
 
     pub(super) fn layout_on(&self, shape: &[u64]) -> Result<LinearLayout, EncodingError> {
         let order = verify_order(&self.order, self.rank())?;
-        Tile::distributed(&order)?
-            .along_all(Dim::REGISTER, &self.size_per_thread, &order)?
-            .along_all(Dim::LANE, &self.threads_per_warp, &order)?
-            .along_all(Dim::WARP, &self.warps_per_cta, &order)?
+        let of_one_block = match self.cga_layout.is_single() {
+            true => self.of_one_block(shape, &order),
+            false => None,
+        };
+        match of_one_block {
+            Some(layout) => Ok(layout),
+            None => self.by_tiles(shape, &order),
+        }
+    }
+
+    /// The layout for a block that has everything, in one step, as most programs ask for it most often; `None` for sizes that no
+    /// such layout has.
+    ///
+    /// Each bit of a place is the next bit along a dimension, or nothing where the dimension ends. What is left of the
+    /// shape then are more registers.
+    fn of_one_block(&self, shape: &[u64], order: &[usize]) -> Option<LinearLayout> {
+        if shape.len() != self.rank() || !shape.iter().all(|extent| extent.is_power_of_two()) {
+            return None;
+        }
+        let outs = (0..).zip(shape);
+        let outs: Vec<(Dim, u32)> = outs
+            .map(|(dim, extent)| (Dim::tensor(dim), extent.trailing_zeros()))
+            .collect();
+        let mut first = 0;
+        // For each dimension its next bit in a flattened element, and the bit behind its last one.
+        let mut bits: Vec<(u32, u32)> = Vec::with_capacity(outs.len());
+        for (_, log2) in &outs {
+            bits.push((first, first + log2));
+            first += log2;
+        }
+        if first as usize > MAX_BITS {
+            return None;
+        }
+        let mut take = |bases: &mut Vec<u32>, dim: usize| {
+            let (next, end) = &mut bits[dim];
+            let is_there = *next < *end;
+            bases.push(if is_there { 1 << *next } else { 0 });
+            *next += u32::from(is_there);
+            is_there
+        };
+        let mut held = [const { Vec::new() }; 3];
+        let counts = [
+            &self.size_per_thread,
+            &self.threads_per_warp,
+            &self.warps_per_cta,
+        ];
+        for (held, counts) in held.iter_mut().zip(counts) {
+            held.reserve(MAX_BITS);
+            for &dim in order {
+                if !counts[dim].is_power_of_two() {
+                    return None;
+                }
+                for _ in 0..counts[dim].trailing_zeros() {
+                    take(held, dim);
+                }
+            }
+        }
+        let [registers, lanes, warps] = &mut held;
+        for &dim in order {
+            while take(registers, dim) {}
+            registers.pop();
+        }
+        let log2 = |bases: &Vec<u32>| u32::try_from(bases.len()).unwrap_or(u32::MAX);
+        let ins = [
+            (Dim::REGISTER, log2(registers)),
+            (Dim::LANE, log2(lanes)),
+            (Dim::WARP, log2(warps)),
+            (Dim::BLOCK, 0),
+        ];
+        registers.append(lanes);
+        registers.append(warps);
+        LinearLayout::from_flat_bases(&ins, &outs, registers).ok()
+    }
+
+    /// The layout for any number of blocks.
+    fn by_tiles(&self, shape: &[u64], order: &[usize]) -> Result<LinearLayout, EncodingError> {
+        Tile::distributed(order)?
+            .along_all(Dim::REGISTER, &self.size_per_thread, order)?
+            .along_all(Dim::LANE, &self.threads_per_warp, order)?
+            .along_all(Dim::WARP, &self.warps_per_cta, order)?
             .on(shape, &self.cga_layout)
     }
 }
@@ -203,6 +279,40 @@ mod tests {
         let blocked = spread(&[16, 4], &[1, 0], 4, 64);
         assert_eq!(blocked.threads_per_warp, [16, 4]);
         assert_eq!(blocked.warps_per_cta, [4, 1]);
+    }
+
+    #[test]
+    fn one_block_has_the_layout_of_its_tiles() {
+        let mut number = 1u64;
+        let mut random = |below: u64| {
+            number = number.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (number >> 33) % below
+        };
+        for _ in 0..500 {
+            let rank = 1 + random(4) as usize;
+            let mut sizes =
+                |most: u64| -> Vec<u32> { (0..rank).map(|_| 1 << random(most)).collect() };
+            let (size_per_thread, threads_per_warp, warps_per_cta) = (sizes(4), sizes(3), sizes(3));
+            let shape: Vec<u64> = sizes(7).into_iter().map(u64::from).collect();
+            let mut order: Vec<u32> = (0..rank as u32).collect();
+            for last in (1..rank).rev() {
+                order.swap(last, random(last as u64 + 1) as usize);
+            }
+            let blocked = Blocked {
+                size_per_thread,
+                threads_per_warp,
+                warps_per_cta,
+                order,
+                cga_layout: CgaLayout::single(rank),
+            };
+            let order = verify_order(&blocked.order, rank).unwrap();
+            let tiles = blocked.by_tiles(&shape, &order).unwrap();
+            assert_eq!(
+                blocked.of_one_block(&shape, &order),
+                Some(tiles),
+                "{blocked:?} {shape:?}"
+            );
+        }
     }
 
     #[test]
