@@ -290,7 +290,7 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
         let outline = |layout| Outline::new(layout, element_bits, &machine);
         if let (Some(of_from), Some(of_to)) = (outline(&from), outline(&to)) {
             let [least, unhidden] =
-                [false, true].map(|hides_waits| of_from.least(&of_to, &machine, hides_waits));
+                [false, true].map(|hides_waits| of_from.least(&of_to, &machine, hides_waits).cost);
             if let Ok(priced) = priced {
                 let (cost, working) = (priced.cost, priced.cost - priced.waiting);
                 assert!(least == 0.0 || !free, "seed {seed}");
@@ -330,8 +330,8 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
                     if let (Some(of_from), Some(of_to)) = (outline(&from), outline(&to))
                         && shared.rounds.is_empty()
                     {
-                        assert!(of_from.least_store() <= shared.store.cost(costs));
-                        assert!(of_to.least_load() <= shared.load.cost(costs));
+                        assert!(of_from.least_store(&machine) <= shared.store.cost(costs));
+                        assert!(of_to.least_load(&machine) <= shared.load.cost(costs));
                     }
                 }
                 _ => panic!("seed {seed}, {name}: {plan:#?}"),

@@ -1,25 +1,45 @@
 //! A bound of what a conversion costs, without a search for its plan.
 //!
 //! A search for layouts asks for the prices of thousands of conversions and takes few of them. Most of a price follows
-//! from the two ends alone: how many instructions store the registers of the one and load those of the other at least, and
-//! which threads the elements cross, which is a question about subspaces. So what a layout is to every conversion from or
-//! to it is found once, its [`Outline`], and a bound for a pair of them takes a few reductions of vectors:
+//! from the two ends alone, so what a layout is to every conversion from or to it is found once, its [`Outline`], and a bound for
+//! a pair of them takes a few reductions of vectors. Let `A_R` and `A_L` be what the registers and the lanes of the one add to the
+//! place of an element, and `B_R` and `B_L` those of the other:
 //!
 //! | elements stay in | bound |
 //! |---|---|
-//! | their threads | zero |
-//! | their warps | a shuffle for half of the words, or a trip through memory, whichever is less |
+//! | their registers, but for names: `B_R` within `A_R`, the same lanes | zero |
+//! | their warps | shuffles and selects, or a trip through memory, whichever is less |
 //! | neither | a barrier of the block and a trip through memory |
 //!
-//! Half of the words: the places whose element their own thread held before are a subspace, so if it is not all of
-//! them it is half of them at most, and an instruction brings one word to each lane.
+//! # Within a warp
+//!
+//! An instruction brings one word to each lane. Lane `l` holds the element of its register `r` already where
+//! `B_R r + (A_L + B_L) l` is in `A_R`: for no `r`, or for a coset of them whose share is `2^-k`, `k` the directions of `B_R` outside
+//! of `A_R`. All others come from other lanes, by a shuffle for each word. And where lanes differ, no word of the result is one
+//! register in all lanes, so each takes a shuffle or a select.
+//!
+//! # Through memory
+//!
+//! For each pair of instructions of the two sides it is known how many there are, and that each phase takes one wavefront; the least
+//! sum is the bound. Two vectors of different widths are a pair only if registers of both sides have the directions in common that the
+//! narrower one moves. Elements narrower than a word are permuted at least
+//!
+//! - where an instruction moves less than a word: all words but those that begin a word of registers, or one permute fewer for each
+//!   word than it has parts;
+//! - on one of the sides where both move words, but the words of registers are not the same on both sides.
+//!
+//! Where there is no more to a trip, that is its price, in the same floats: sums and products are made in the order of
+//! [`price`](super::counts::price), of counts that are not larger, and rounding keeps the order of sums. Vectors of one width have
+//! no conflicts ([`shared`]), so a bound by two of these most likely is the price.
 
 use alloc::vec::Vec;
 
 use super::endpoint::{Endpoint, Vectors};
+use super::packing::per_word;
 use super::{Machine, shared};
 use crate::banks::Access;
 use crate::f2::Subspace;
+use crate::instruction::InstructionKind;
 use crate::{Dim, LinearLayout};
 
 /// Prices are sums of floats, in another order here.
@@ -36,11 +56,43 @@ pub struct Outline {
     lanes: Vectors,
     /// The vectors of warps and blocks.
     beyond: [Vectors; 2],
-    /// The words that a thread holds.
-    words: u32,
-    /// What all stores of the registers cost at least, and all loads.
-    store: f32,
-    load: f32,
+    element_bits: u32,
+    /// The ways to store the registers, and those to load them.
+    stores: Vec<Way>,
+    loads: Vec<Way>,
+    /// How many register bits name the elements of a word, if elements are narrower than one and no register repeats another.
+    in_word: Option<usize>,
+}
+
+/// What no plan of a conversion is below.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Least {
+    /// The bound.
+    pub cost: f32,
+    /// Whether it most likely is what the cheapest plan costs.
+    pub is_likely: bool,
+}
+
+impl Least {
+    /// A bound that may be far below.
+    fn at_least(cost: f32) -> Self {
+        Self {
+            cost,
+            is_likely: false,
+        }
+    }
+}
+
+/// All accesses of one side of a trip through memory by one instruction.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// The elements of a vector, as log2; none for instructions that move matrices.
+    width: Option<usize>,
+    /// What the instructions cost without wavefronts, and how many wavefronts they have at least.
+    accesses: f32,
+    wavefronts: f32,
+    /// The least number of permutes.
+    permutes: u32,
 }
 
 impl Outline {
@@ -57,15 +109,35 @@ impl Outline {
         if end.lanes.len() as u32 > machine.lanes_log2 {
             return None;
         }
+        let count = end.registers.len();
+        let in_word = per_word(element_bits).map(|full| full.trailing_zeros() as usize);
+        let in_word = in_word.filter(|&bits| bits <= count && end.register_bits as usize == count);
+        let ways = |access: Access| {
+            let ways = shared::instructions_of_side(&end, access, element_bits, machine);
+            let ways = ways.into_iter().map(|instruction| {
+                let moved = instruction.registers_log2();
+                let instructions = 1u32 << (count as u32 - moved);
+                let is_vector = instruction.kind == InstructionKind::Vector;
+                // Of the parts of a word one is in place, or takes part in one permute with another.
+                let narrow = in_word.filter(|&bits| is_vector && (moved as usize) < bits);
+                let permutes = narrow.map_or(0, |bits| instructions - (1 << (count - bits)));
+                Way {
+                    width: is_vector.then_some(instruction.chunk.len()),
+                    accesses: instructions as f32 * machine.costs.access(&instruction),
+                    wavefronts: (instructions * instruction.phases()) as f32,
+                    permutes,
+                }
+            });
+            ways.collect()
+        };
         let thread = Subspace::span(&end.registers);
-        let bits = u64::from(element_bits) << end.registers.len();
-        let words = u32::try_from(bits.div_ceil(32)).ok()?;
         Some(Outline {
             thread,
             warp: thread.sum(&Subspace::span(&end.lanes)),
-            words,
-            store: shared::least_of_side(&end, Access::Store, element_bits, machine),
-            load: shared::least_of_side(&end, Access::Load, element_bits, machine),
+            element_bits,
+            stores: ways(Access::Store),
+            loads: ways(Access::Load),
+            in_word,
             registers: end.registers,
             lanes: end.lanes,
             beyond: [end.warps, end.blocks],
@@ -75,50 +147,147 @@ impl Outline {
     /// A price below that of all stores of the registers to a buffer, whatever its layout is.
     ///
     /// Ensures: not more than the cost of a [`SharedAccess`](super::SharedAccess) of the layout, for the same machine.
-    pub fn least_store(&self) -> f32 {
-        self.store * BELOW
+    pub fn least_store(&self, machine: &Machine<'_>) -> f32 {
+        least_of_side(&self.stores, machine)
     }
 
     /// The same for all loads of the registers from a buffer.
-    pub fn least_load(&self) -> f32 {
-        self.load * BELOW
+    pub fn least_load(&self, machine: &Machine<'_>) -> f32 {
+        least_of_side(&self.loads, machine)
     }
 
-    /// A price below that of every plan from this layout to another one of the same tensor, or below what is left of it
+    /// A price that no plan from this layout to another one of the same tensor is below, or that what is left of it is not below
     /// if others work while this block waits.
     ///
     /// Requires: both outlines are for the same width of elements and the same machine.
-    /// Ensures: not more than [`cheapest_price`](super::cheapest_price) for whatever request; zero only where that may be
-    /// zero.
-    pub fn least(&self, to: &Outline, machine: &Machine<'_>, hides_waits: bool) -> f32 {
+    /// Ensures: not more than [`cheapest_price`](super::cheapest_price) for whatever request that leaves the vectors of
+    /// stores open; zero only where that may be zero.
+    pub fn least(&self, to: &Outline, machine: &Machine<'_>, hides_waits: bool) -> Least {
         let costs = &machine.costs;
-        let differences = |space: &Subspace, own: &Vectors, other: &Vectors| {
-            let mut pairs = own.iter().zip(other);
-            pairs.all(|(a, b)| space.contains(a ^ b))
-        };
-        let stays_beyond = |space: &Subspace| {
-            let mut all = self.beyond.iter().zip(&to.beyond);
-            all.all(|(own, other)| differences(space, own, other))
-        };
-        let holds =
-            |space: &Subspace, vectors: &Vectors| vectors.iter().all(|&v| space.contains(v));
-        let in_warp = holds(&self.warp, &to.registers)
-            && holds(&self.warp, &to.lanes)
-            && stays_beyond(&self.warp);
-        let trip = self.store + to.load;
-        let hidden = if hides_waits { costs.barrier_wait } else { 0.0 };
-        let of_block = (costs.block_barrier - hidden).max(0.0);
-        let least = if !in_warp {
-            of_block.min(costs.cluster_barrier) + trip
-        } else if holds(&self.thread, &to.registers)
-            && differences(&self.thread, &self.lanes, &to.lanes)
-            && stays_beyond(&self.thread)
-        {
-            0.0
-        } else {
-            let moved = to.words.div_ceil(2) as f32 * costs.shuffle.min(costs.busy_select);
-            moved.min(costs.warp_barrier.min(of_block) + trip)
-        };
-        least * BELOW
+        let in_warp = to.registers.iter().all(|&v| self.warp.contains(v))
+            && to.lanes.iter().all(|&v| self.warp.contains(v))
+            && self.differs_beyond_within(to, &self.warp);
+        let both = self.thread.sum(&to.thread);
+        let common = self.registers.len() + to.registers.len() - both.dimension() as usize;
+        let waiting = if hides_waits { costs.barrier_wait } else { 0.0 };
+        let of_block = |trip: f32| (trip + costs.block_barrier) - waiting;
+        if in_warp {
+            let within = self.within_warp(to, &both, machine);
+            if within == 0.0 {
+                return Least::at_least(0.0);
+            }
+            let trip = self.trip(to, common, costs.wavefront, machine).cost;
+            let trip = (trip + costs.warp_barrier).min(of_block(trip));
+            return Least::at_least(within.min(trip) * BELOW);
+        }
+        let Least { cost, is_likely } = self.trip(to, common, costs.wavefront, machine);
+        let in_block = of_block(cost);
+        let [_, blocks] = &self.beyond;
+        if blocks.is_empty() {
+            return Least {
+                cost: in_block,
+                is_likely,
+            };
+        }
+        let wavefront = costs.remote_wavefront.min(costs.wavefront);
+        let remote = self.trip(to, common, wavefront, machine).cost + costs.cluster_barrier;
+        Least::at_least(in_block.min(remote))
     }
+
+    /// Whether what warps and blocks add differs by vectors of this space.
+    fn differs_beyond_within(&self, to: &Outline, space: &Subspace) -> bool {
+        let mut all = self.beyond.iter().zip(&to.beyond);
+        all.all(|(own, other)| differ_within(own, other, space))
+    }
+
+    /// What shuffles and selects cost at least, given what the registers of both ends span; zero where nothing moves but the names of
+    /// registers.
+    fn within_warp(&self, to: &Outline, both: &Subspace, machine: &Machine<'_>) -> f32 {
+        let costs = &machine.costs;
+        let elements = 1u64 << to.registers.len();
+        let outside = both.dimension() - self.thread.dimension();
+        let all_lanes_have_some =
+            differ_within(&self.lanes, &to.lanes, both) && self.differs_beyond_within(to, both);
+        let crossing = match all_lanes_have_some {
+            true => elements - (elements >> outside),
+            false => elements,
+        };
+        let differs = !(differ_within(&self.lanes, &to.lanes, &Subspace::ZERO)
+            && self.differs_beyond_within(to, &Subspace::ZERO));
+        let words = |elements: u64| (elements * u64::from(self.element_bits)).div_ceil(32) as f32;
+        let exchange = match costs.swapped_lanes {
+            0 => costs.shuffle,
+            _ => costs.shuffle.min(costs.busy_select),
+        };
+        let crossing = words(crossing) * exchange;
+        if !differs {
+            return crossing;
+        }
+        // Shuffles and selects are in different pipes: either one does all, or both work at the same time.
+        let (shuffle, select) = (exchange, costs.busy_select);
+        let at_once = (1.0 + costs.exposed) * shuffle * select / (shuffle + select);
+        crossing.max(words(elements) * shuffle.min(select).min(at_once))
+    }
+
+    /// What a trip through memory costs at least without its barrier, where registers of both sides have so many directions in
+    /// common and a wavefront of loads costs this.
+    fn trip(&self, to: &Outline, common: usize, wavefront: f32, machine: &Machine<'_>) -> Least {
+        let costs = &machine.costs;
+        let in_word = self.in_word.zip(to.in_word).map(|(bits, _)| bits);
+        let differ = in_word.filter(|&bits| self.registers[..bits] != to.registers[..bits]);
+        let turned = differ.map(|bits| {
+            (
+                bits,
+                1 << (self.registers.len().min(to.registers.len()) - bits),
+            )
+        });
+        let mut least = Least::at_least(f32::INFINITY);
+        for store in &self.stores {
+            for load in &to.loads {
+                let widths = store.width.zip(load.width);
+                let narrower = widths.map(|(store, load)| store.min(load));
+                if narrower.is_some_and(|width| width > common) {
+                    continue;
+                }
+                // In this order, so that it is not above what the same counts cost.
+                let memory = store.accesses
+                    + load.accesses
+                    + store.wavefronts * costs.wavefront
+                    + load.wavefronts * wavefront;
+                if memory >= least.cost {
+                    continue;
+                }
+                let turned = turned
+                    .zip(narrower)
+                    .filter(|((bits, _), width)| width >= bits);
+                let turned = turned.map_or(0, |((_, permutes), _)| permutes);
+                let permutes = store.permutes + load.permutes + turned;
+                let cost = costs.together(memory, permutes as f32 * costs.permute);
+                if cost < least.cost {
+                    let of_one_width = widths.is_some_and(|(store, load)| store == load);
+                    least = Least {
+                        cost,
+                        is_likely: of_one_width && turned == 0,
+                    };
+                }
+            }
+        }
+        least
+    }
+}
+
+/// Whether vectors of the same threads differ by vectors of this space.
+fn differ_within(own: &Vectors, other: &Vectors, space: &Subspace) -> bool {
+    let mut pairs = own.iter().zip(other);
+    pairs.all(|(a, b)| space.contains(a ^ b))
+}
+
+/// What the accesses of one side cost at least.
+fn least_of_side(ways: &[Way], machine: &Machine<'_>) -> f32 {
+    let costs = &machine.costs;
+    let wavefront = costs.wavefront.min(costs.remote_wavefront);
+    let prices = ways
+        .iter()
+        .map(|way| way.accesses + way.wavefronts * wavefront);
+    prices.fold(f32::INFINITY, f32::min) * BELOW
 }

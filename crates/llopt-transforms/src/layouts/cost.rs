@@ -25,7 +25,7 @@ use std::cell::RefCell;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_layout::banks::Access;
 use llopt_layout::f2::Echelon;
-use llopt_layout::plan::{self, Machine, Outline, Price, SwizzleRequest};
+use llopt_layout::plan::{self, Least, Machine, Outline, Price, SwizzleRequest};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{OperationExt, TypeExt, key};
 use llopt_plan::element::Element;
@@ -79,6 +79,8 @@ struct Outlines {
 pub(super) struct KnownPrice {
     /// What no conversion between these ends is below, in parts or not; infinite where nobody has asked.
     pub(super) least: f32,
+    /// Whether that most likely is the price.
+    pub(super) is_likely: bool,
     /// The price, once somebody has asked for it.
     pub(super) price: Option<f32>,
 }
@@ -86,6 +88,7 @@ pub(super) struct KnownPrice {
 impl KnownPrice {
     const NOTHING: Self = Self {
         least: f32::INFINITY,
+        is_likely: false,
         price: None,
     };
 }
@@ -330,14 +333,18 @@ impl Costs {
             let known = &mut row[*to as usize];
             if known.least.is_infinite() {
                 let target = &outlines[*to as usize];
-                known.least = match source.least(target, &self.machine, self.hides_waits) {
+                let Least { cost, is_likely } =
+                    source.least(target, &self.machine, self.hides_waits);
+                known.is_likely = is_likely;
+                known.least = match cost {
                     0.0 => 0.0,
-                    least => least + self.of_each_conversion(),
+                    cost => cost + self.of_each_conversion(),
                 };
             }
             let with_unpacking = |moved: f32| if moved == 0.0 { 0.0 } else { moved + unpacking };
             let known = KnownPrice {
                 least: with_unpacking(known.least),
+                is_likely: known.is_likely,
                 price: known.price.map(with_unpacking),
             };
             each(position, known);
@@ -347,7 +354,7 @@ impl Costs {
     /// What [`Costs::store`] from this end is not below, whatever the buffer.
     pub(super) fn least_store(&self, from: OutlineId) -> f32 {
         let OutlineId(from) = from;
-        let stored = self.outlines.borrow().outlines[from as usize].least_store();
+        let stored = self.outlines.borrow().outlines[from as usize].least_store(&self.machine);
         stored + self.of_each_conversion() + self.barrier()
     }
 
@@ -359,7 +366,7 @@ impl Costs {
     /// The same for a buffer that waits for its reader ([`super::ahead`]).
     pub(super) fn least_read(&self, to: OutlineId) -> f32 {
         let OutlineId(to) = to;
-        self.outlines.borrow().outlines[to as usize].least_load()
+        self.outlines.borrow().outlines[to as usize].least_load(&self.machine)
     }
 
     /// What an op costs once in a layout, found only the first time.

@@ -13,6 +13,8 @@
 //! | a buffer | registers | the least accesses that load these registers |
 //! | a buffer | a buffer | nothing or impossible, which is exact |
 //!
+//! Most conversions through memory whose vectors have the same width on both sides cost what they are not below.
+//!
 //! What a loop loads ahead may come through a ring ([`super::ahead`]). Then registers are loaded from it at least; but it is not
 //! known before whether a ring can be filled, so the bound is the smaller one of this and that of a conversion.
 //!
@@ -207,6 +209,9 @@ impl Bringing {
                 let is_whole = self.is_whole && self.way == Way::Conversion;
                 row[position] = match moved.price.filter(|_| is_whole) {
                     Some(price) => Known::Exactly(times(price, frequency)),
+                    None if is_whole && moved.is_likely => {
+                        Known::Likely(times(moved.least, frequency))
+                    }
                     None => Known::AtLeast(times(moved.least.min(reads[position]), frequency)),
                 };
             });

@@ -42,8 +42,11 @@ mod space;
 mod swizzle;
 mod turn;
 
+use alloc::vec::Vec;
+
 use crate::banks::Access;
 use crate::f2::{Subspace, WORD};
+use crate::instruction::Instruction;
 use crate::plan::counts::accesses;
 use crate::plan::endpoint::{Endpoint, endpoints};
 use crate::plan::{Counts, Machine, PlanError, Scope};
@@ -224,23 +227,14 @@ pub(super) fn counts_with(
     Ok(Some((counts, accesses, scope)))
 }
 
-/// What all stores of the registers of one end, or all loads to them, cost at least, without barriers and permutes.
-pub(super) fn least_of_side(
+/// The instructions that can store the registers of one end, or load them, whatever the other end is.
+pub(super) fn instructions_of_side(
     end: &Endpoint,
     access: Access,
     element_bits: u32,
     machine: &Machine<'_>,
-) -> f32 {
-    let end = End::alone(end, access);
-    let costs = &machine.costs;
-    let wavefront = costs.wavefront.min(costs.remote_wavefront);
-    let options = options(&end, element_bits, machine, None).into_iter();
-    let prices = options.map(|instruction| {
-        let count = 1u32 << (end.registers.len() as u32 - instruction.registers_log2());
-        let each = instruction.phases() as f32 * wavefront + costs.access(&instruction);
-        count as f32 * each
-    });
-    prices.fold(f32::INFINITY, f32::min)
+) -> Vec<Instruction> {
+    options(&End::alone(end, access), element_bits, machine, None)
 }
 
 /// A price below that of every trip through memory as asked for; infinite if there is none.

@@ -8,8 +8,21 @@ pub type Cost = u64;
 pub enum Known {
     /// All.
     Exactly(Cost),
+    /// That it is not below this, and hardly ever above it.
+    Likely(Cost),
     /// That it is not below this.
     AtLeast(Cost),
+}
+
+/// How well a cost is known, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// It is what is known.
+    Exact,
+    /// It most likely is what is known, and not less.
+    Likely,
+    /// It is not less.
+    Open,
 }
 
 impl Known {
@@ -17,8 +30,41 @@ impl Known {
     #[must_use]
     pub fn least(self) -> Cost {
         match self {
-            Self::Exactly(cost) | Self::AtLeast(cost) => cost,
+            Self::Exactly(cost) | Self::Likely(cost) | Self::AtLeast(cost) => cost,
         }
+    }
+
+    /// How well it is known.
+    #[must_use]
+    pub fn certainty(self) -> Certainty {
+        match self {
+            Self::Exactly(_) => Certainty::Exact,
+            Self::Likely(_) => Certainty::Likely,
+            Self::AtLeast(_) => Certainty::Open,
+        }
+    }
+
+    /// A cost that is not below this, and known so well.
+    #[must_use]
+    pub fn of(least: Cost, certainty: Certainty) -> Self {
+        match certainty {
+            Certainty::Exact => Self::Exactly(least),
+            Certainty::Likely => Self::Likely(least),
+            Certainty::Open => Self::AtLeast(least),
+        }
+    }
+
+    /// The order in which choices are taken: what costs less before what costs more, and of equal ones what is known best.
+    #[must_use]
+    pub fn rank(self) -> (Cost, Certainty) {
+        (self.least(), self.certainty())
+    }
+
+    /// What is known of the sum of two costs.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let least = self.least().saturating_add(other.least());
+        Self::of(least, self.certainty().max(other.certainty()))
     }
 
     /// The smaller one of two costs, this and one that is known.
@@ -27,8 +73,8 @@ impl Known {
         match self {
             Self::Exactly(cost) => Self::Exactly(cost.min(other)),
             // Below what the other one costs, it may be anything.
-            Self::AtLeast(least) if least < other => self,
-            Self::AtLeast(_) => Self::Exactly(other),
+            Self::Likely(least) | Self::AtLeast(least) if least < other => self,
+            Self::Likely(_) | Self::AtLeast(_) => Self::Exactly(other),
         }
     }
 }

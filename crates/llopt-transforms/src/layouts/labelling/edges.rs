@@ -1,25 +1,38 @@
 //! What pairs of labels cost, found when it is needed.
 
-use std::cell::Cell;
+use std::cell::{Ref, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-use super::cost::{Cost, Known};
+use super::cost::{Certainty, Cost, Known};
 
 /// A part of what pairs cost, by the labels of the smaller node and of the larger one.
 pub(super) trait Term {
     /// The cost of a pair.
     fn cost(&self, row: usize, column: usize) -> Cost;
 
+    /// What is known of all pairs now, row by row; nothing where no term keeps it but the edge.
+    fn known(&self) -> Option<Ref<'_, [Known]>>;
+
     /// Finds out more about the cost of a pair: for some choice that may make it what it is the prices are asked for.
-    fn refine(&self, row: usize, column: usize) -> Refined;
+    fn refine(&self, row: usize, column: usize, asked: Asked) -> Refined;
+}
+
+/// Which prices of a choice are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// All.
+    All,
+    /// Those that may be far from what is known, and the others only where there are none of these: then the choice most likely
+    /// costs what is known of it.
+    Doubtful,
 }
 
 /// What is known of a cost after more was asked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Refined {
     pub(super) known: Known,
-    /// What it is not above.
+    /// What it is not above, if all prices were asked for.
     pub(super) most: Cost,
 }
 
@@ -29,7 +42,11 @@ impl<F: Fn(usize, usize) -> Cost> Term for F {
         self(row, column)
     }
 
-    fn refine(&self, row: usize, column: usize) -> Refined {
+    fn known(&self) -> Option<Ref<'_, [Known]>> {
+        None
+    }
+
+    fn refine(&self, row: usize, column: usize, _: Asked) -> Refined {
         let cost = self(row, column);
         Refined {
             known: Known::Exactly(cost),
@@ -38,15 +55,30 @@ impl<F: Fn(usize, usize) -> Cost> Term for F {
     }
 }
 
+/// The costs of another edge.
+impl Term for &EdgeCosts<'_> {
+    fn cost(&self, row: usize, column: usize) -> Cost {
+        self.at(row, column)
+    }
+
+    fn known(&self) -> Option<Ref<'_, [Known]>> {
+        Some(Ref::map(self.known.borrow(), Vec::as_slice))
+    }
+
+    fn refine(&self, row: usize, column: usize, asked: Asked) -> Refined {
+        let most = EdgeCosts::refine(self, row, column, asked);
+        let known = self.known_of(row, column);
+        Refined { known, most }
+    }
+}
+
 /// The costs of an edge: the sum of its terms for each pair of labels.
 #[derive(Clone)]
 pub(super) struct EdgeCosts<'f> {
     terms: Vec<Rc<dyn Term + 'f>>,
     columns: usize,
-    /// What pairs cost, or what they are known not to be below, row by row.
-    costs: Vec<Cell<Cost>>,
-    /// Which of these are costs.
-    is_known: Vec<Cell<bool>>,
+    /// What is known of all pairs, row by row.
+    known: RefCell<Vec<Known>>,
 }
 
 impl<'f> EdgeCosts<'f> {
@@ -60,83 +92,106 @@ impl<'f> EdgeCosts<'f> {
         Self {
             terms: Vec::new(),
             columns,
-            is_known: vec![Cell::new(true); costs.len()],
-            costs: costs.into_iter().map(Cell::new).collect(),
+            known: RefCell::new(costs.into_iter().map(Known::Exactly).collect()),
         }
     }
 
     /// The same costs as those of another edge, which is asked for them, with what is known of them now.
     pub(super) fn as_of(other: &'f EdgeCosts<'_>) -> Self {
         Self {
-            terms: vec![Rc::new(|row: usize, column: usize| other.at(row, column))],
+            terms: vec![Rc::new(other)],
             columns: other.columns,
-            costs: other.costs.clone(),
-            is_known: other.is_known.clone(),
+            known: other.known.clone(),
         }
     }
 
     /// Adds a term, and what is known of it for a label of the smaller node and one of the larger.
-    pub(super) fn add(&mut self, term: Rc<dyn Term + 'f>, known: impl Fn(usize, usize) -> Known) {
-        let columns = self.columns.max(1);
-        let rows = self.costs.chunks_mut(columns);
-        let rows = rows.zip(self.is_known.chunks_mut(columns)).enumerate();
-        for (row, (costs, is_known)) in rows {
-            for (column, (cost, is_known)) in costs.iter_mut().zip(is_known).enumerate() {
-                let more = known(row, column);
-                if let Known::AtLeast(_) = more {
-                    is_known.set(false);
-                }
-                cost.set(cost.get().saturating_add(more.least()));
+    pub(super) fn add(&mut self, term: Rc<dyn Term + 'f>, more: impl Fn(usize, usize) -> Known) {
+        let rows = self.known.get_mut().chunks_mut(self.columns.max(1));
+        for (row, known) in rows.enumerate() {
+            for (column, known) in known.iter_mut().enumerate() {
+                *known = known.plus(more(row, column));
             }
         }
         self.terms.push(term);
     }
 
+    /// What is known of a pair.
+    pub(super) fn known_of(&self, row: usize, column: usize) -> Known {
+        self.known.borrow()[row * self.columns + column]
+    }
+
     /// A cost that is known, or one that it is not below.
     pub(super) fn least(&self, row: usize, column: usize) -> Cost {
-        self.costs[row * self.columns + column].get()
+        self.known_of(row, column).least()
     }
 
     /// What [`EdgeCosts::least`] is for all pairs, row by row.
-    pub(super) fn all_least(&self) -> impl Iterator<Item = Cost> + '_ {
-        self.costs.iter().map(Cell::get)
+    pub(super) fn all_least(&self) -> Vec<Cost> {
+        let known = self.known.borrow();
+        known.iter().map(|known| known.least()).collect()
     }
 
-    /// Whether the cost for two labels is known already.
-    pub(super) fn is_known(&self, row: usize, column: usize) -> bool {
-        self.is_known[row * self.columns + column].get()
+    /// How well the cost for two labels is known.
+    pub(super) fn certainty(&self, row: usize, column: usize) -> Certainty {
+        self.known_of(row, column).certainty()
     }
 
     /// The cost for a label of the smaller node and one of the larger.
     pub(super) fn at(&self, row: usize, column: usize) -> Cost {
-        let pair = row * self.columns + column;
-        if !self.is_known[pair].get() {
-            let terms = self.terms.iter().map(|term| term.cost(row, column));
-            let cost = terms.fold(0, Cost::saturating_add);
-            debug_assert!(self.costs[pair].get() <= cost, "known to be more");
-            self.costs[pair].set(cost);
-            self.is_known[pair].set(true);
+        let known = self.known_of(row, column);
+        if let Known::Exactly(cost) = known {
+            return cost;
         }
-        self.costs[pair].get()
+        let terms = self.terms.iter().map(|term| term.cost(row, column));
+        let cost = terms.fold(0, Cost::saturating_add);
+        debug_assert!(known.least() <= cost, "known to be more");
+        self.known.borrow_mut()[row * self.columns + column] = Known::Exactly(cost);
+        cost
     }
 
-    /// Finds out more about a cost that is not known, and answers what it is not above.
-    pub(super) fn refine(&self, row: usize, column: usize) -> Cost {
+    /// Finds out more about a cost that is not known, and answers what it is not above if all prices of a choice are asked for.
+    /// What that says of other pairs is known then as well.
+    pub(super) fn refine(&self, row: usize, column: usize, asked: Asked) -> Cost {
         let pair = row * self.columns + column;
-        if self.is_known[pair].get() {
-            return self.costs[pair].get();
+        let before = self.known_of(row, column);
+        if let Known::Exactly(cost) = before {
+            return cost;
         }
-        let (mut least, mut most, mut is_known) = (0, 0, true);
+        let (mut now, mut most) = (Known::Exactly(0), 0);
         for term in &self.terms {
-            let refined = term.refine(row, column);
-            least = Cost::saturating_add(least, refined.known.least());
+            let known = term.known().map(|known| known[pair]);
+            let known = known.filter(|known| known.certainty() < before.certainty());
+            let refined = match known {
+                // That most likely is the price, which is asked for when nothing else is in doubt.
+                Some(known) if asked == Asked::Doubtful => Refined {
+                    known,
+                    most: known.least(),
+                },
+                _ => term.refine(row, column, asked),
+            };
+            now = now.plus(refined.known);
             most = Cost::saturating_add(most, refined.most);
-            is_known &= matches!(refined.known, Known::Exactly(_));
         }
-        debug_assert!(self.costs[pair].get() <= least, "known to be more");
-        self.costs[pair].set(least);
-        self.is_known[pair].set(is_known);
+        debug_assert!(before.least() <= now.least(), "known to be more");
+        self.take_known_of_terms();
+        self.known.borrow_mut()[pair] = now;
         most
+    }
+
+    /// Takes over what terms know of all pairs, where all of them keep it.
+    fn take_known_of_terms(&self) {
+        let tables: Option<Vec<Ref<'_, [Known]>>> =
+            self.terms.iter().map(|term| term.known()).collect();
+        let Some(tables) = tables else {
+            return;
+        };
+        for (pair, known) in self.known.borrow_mut().iter_mut().enumerate() {
+            if known.certainty() > Certainty::Exact {
+                let terms = tables.iter().map(|table| table[pair]);
+                *known = terms.fold(Known::Exactly(0), Known::plus);
+            }
+        }
     }
 
     /// The costs for a label of the smaller node, by the labels of the larger.
@@ -147,7 +202,7 @@ impl<'f> EdgeCosts<'f> {
 
 impl fmt::Debug for EdgeCosts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = self.costs.len() / self.columns.max(1);
+        let rows = self.known.borrow().len() / self.columns.max(1);
         let rows = (0..rows).map(|row| self.row(row).collect::<Vec<_>>());
         f.debug_list().entries(rows).finish()
     }

@@ -241,8 +241,10 @@ impl Elimination {
     pub(super) fn change(&mut self, edge: usize, pair: [usize; 2], cost: Cost) {
         if let Some(place) = self.places[edge] {
             let step = &mut self.steps[place.step];
-            step.terms[place.term].table[place.entry(pair)] = entry(cost);
-            step.is_stale = true;
+            let known = &mut step.terms[place.term].table[place.entry(pair)];
+            let cost = entry(cost);
+            step.is_stale |= *known != cost;
+            *known = cost;
         }
     }
 

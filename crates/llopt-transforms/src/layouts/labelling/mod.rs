@@ -49,8 +49,9 @@
 //!
 //! To know what a pair of labels costs takes a plan of the conversion between them, and most pairs are in no labelling that
 //! comes near the least cost. So an edge says two things of a pair: what is known of its cost, found in a fraction of the time
-//! ([`Problem::add_edge_above`]), and what it costs, which is asked for when a bound rests on it, and kept. Of twenty thousand
-//! pairs of a kernel with two products some five hundred are asked for.
+//! ([`Problem::add_edge_above`]), and what it costs, which is asked for when a bound or the best labelling rests on it, and kept.
+//! Some bounds most likely are the cost ([`Known::Likely`]): these are asked about only when a labelling is the best one whatever
+//! the others turn out to be. Of twenty thousand pairs of a kernel with two products some fifty are asked for.
 //!
 //! # Growth
 //!

@@ -13,6 +13,8 @@ pub(in crate::layouts) const MOST_ENTRIES: u64 = 1 << 22;
 /// Which node is eliminated when, with the nodes that its table depends on, in increasing order.
 pub(super) struct Order {
     pub(super) steps: Vec<(usize, Vec<usize>)>,
+    /// Entries of all tables and of what they are made from.
+    pub(super) entries: u64,
 }
 
 impl Order {
@@ -33,7 +35,10 @@ impl Order {
             left = left.checked_sub(entries?)?;
             steps.push((node, scope));
         }
-        Some(Self { steps })
+        Some(Self {
+            steps,
+            entries: most - left,
+        })
     }
 }
 

@@ -18,6 +18,10 @@
 //! are for a label of the least sum. When more has to be known, the parts of that label are asked for, once: another label may have the least sum
 //! then, but who asked may have lost interest in the pair. So no more is priced than without folding.
 //!
+//! Many pairs of a folded edge contain the same pair of a part, all of them if the node has one label. So what was found out for one
+//! pair is taken over for all others: whatever contains a table of what is known is computed anew. Else each of a hundred pairs
+//! would have to be the best one once before it is known that it is not.
+//!
 //! # When a node is folded
 //!
 //! A folded edge has an entry for each pair, each of which is the least of as many sums as the node has labels. A pass looks at all pairs
@@ -27,11 +31,12 @@
 //! This is the elimination of nodes with small tables ([`super::elimination`]), ahead of the passes for the bound, and with prices that are not known
 //! yet.
 
+use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::cost::{Cost, IMPOSSIBLE, Known};
-use super::edges::{EdgeCosts, Refined, Term};
+use super::edges::{Asked, EdgeCosts, Refined, Term};
 use super::problem::{Labelling, Problem};
 
 /// How many passes over the pairs of two edges may take as long as to fold these: a search for layouts has four or six passes.
@@ -54,19 +59,16 @@ impl Part<'_> {
         }
     }
 
-    /// What is known of the cost for a label of the node and one of the other end, and whether that is the cost.
-    fn least(&self, label: usize, other: usize) -> (Cost, bool) {
+    /// What is known of the cost for a label of the node and one of the other end.
+    fn known(&self, label: usize, other: usize) -> Known {
         let (row, column) = self.pair(label, other);
-        (
-            self.costs.least(row, column),
-            self.costs.is_known(row, column),
-        )
+        self.costs.known_of(row, column)
     }
 
-    /// Finds out more about the cost, and answers what it is not above.
-    fn refine(&self, label: usize, other: usize) -> Cost {
+    /// Finds out more about the cost, and answers what it is not above if all prices are asked for.
+    fn refine(&self, label: usize, other: usize, asked: Asked) -> Cost {
         let (row, column) = self.pair(label, other);
-        self.costs.refine(row, column)
+        self.costs.refine(row, column, asked)
     }
 }
 
@@ -80,107 +82,138 @@ struct Folded<'p> {
 }
 
 impl Folded<'_> {
-    /// The label that costs least by what is known, for these labels of the others, the first of equal ones.
-    fn cheapest(&self, others: [usize; 2]) -> (usize, Known) {
-        let mut best = (0, Known::Exactly(IMPOSSIBLE));
-        for (label, own) in self.own.iter().enumerate() {
-            let (mut sum, mut is_known) = (*own, true);
-            for (part, other) in self.parts.iter().zip(others) {
-                let (least, known) = part.least(label, other);
-                sum = sum.saturating_add(least);
-                is_known &= known;
-            }
-            if sum < best.1.least() {
-                best = (label, known(sum, is_known));
-            }
-        }
-        best
+    /// What is known of what a label costs for these labels of the others.
+    fn known_of(&self, label: usize, others: [usize; 2]) -> Known {
+        let parts = self.parts.iter().zip(others);
+        let parts = parts.map(|(part, other)| part.known(label, other));
+        parts.fold(Known::Exactly(self.own[label]), Known::plus)
     }
 
-    /// The same by what it costs.
-    fn best(&self, others: [usize; 2]) -> (usize, Cost) {
+    /// The label that costs least by what is known, for these labels of the others, of equal ones one of which most is known.
+    fn cheapest(&self, others: [usize; 2]) -> (usize, Known) {
+        let known = (0..self.own.len()).map(|label| (label, self.known_of(label, others)));
+        let best = known.min_by_key(|(_, known)| known.rank());
+        best.unwrap_or((0, Known::Exactly(IMPOSSIBLE)))
+    }
+
+    /// What the node costs at least.
+    fn cost(&self, others: [usize; 2]) -> Cost {
         loop {
             match self.cheapest(others) {
-                (label, Known::Exactly(cost)) => return (label, cost),
-                (label, Known::AtLeast(_)) => self.ask(label, others),
+                (_, Known::Exactly(cost)) => return cost,
+                (label, _) => self.ask(label, others, Asked::Doubtful),
             };
         }
     }
 
-    /// Finds out more about what a label costs, and answers what it is not above.
-    fn ask(&self, label: usize, others: [usize; 2]) -> Cost {
+    /// The label that costs least, the first of equal ones.
+    fn best(&self, others: [usize; 2]) -> usize {
+        loop {
+            let known = (0..self.own.len()).map(|label| (label, self.known_of(label, others)));
+            match known.min_by_key(|(_, known)| known.least()) {
+                None => return 0,
+                Some((label, Known::Exactly(_))) => return label,
+                Some((label, _)) => self.ask(label, others, Asked::Doubtful),
+            };
+        }
+    }
+
+    /// Finds out more about what a label costs, and answers what it is not above if all prices are asked for.
+    fn ask(&self, label: usize, others: [usize; 2], asked: Asked) -> Cost {
+        let worst = self.known_of(label, others).certainty();
         let parts = self.parts.iter().zip(others);
-        let most = parts.map(|(part, other)| part.refine(label, other));
+        let most = parts.map(|(part, other)| match part.known(label, other) {
+            // That most likely is the price, which is asked for when nothing else is in doubt.
+            known if asked == Asked::Doubtful && known.certainty() < worst => known.least(),
+            _ => part.refine(label, other, asked),
+        });
         most.fold(self.own[label], Cost::saturating_add)
     }
 
     /// What is known of all pairs of labels of the others, row by row.
     fn known(&self, [rows, columns]: [usize; 2]) -> Vec<Known> {
-        let mut all = Vec::with_capacity(rows * columns);
-        let mut sums: Vec<(Cost, bool)> = Vec::with_capacity(columns);
-        for row in 0..rows {
-            sums.clear();
-            sums.resize(columns, (IMPOSSIBLE, true));
+        let mut all = vec![Known::Exactly(IMPOSSIBLE); rows * columns];
+        for (row, all) in all.chunks_mut(columns.max(1)).enumerate() {
             for (label, own) in self.own.iter().enumerate() {
-                let (of_row, row_is_known) = self.parts[0].least(label, row);
-                let before = own.saturating_add(of_row);
-                for (column, least) in sums.iter_mut().enumerate() {
-                    let (of_column, is_known) = match self.parts.get(1) {
-                        Some(part) => part.least(label, column),
-                        None => (0, true),
+                let before = Known::Exactly(*own).plus(self.parts[0].known(label, row));
+                for (column, best) in all.iter_mut().enumerate() {
+                    let known = match self.parts.get(1) {
+                        Some(part) => before.plus(part.known(label, column)),
+                        None => before,
                     };
-                    let sum = before.saturating_add(of_column);
-                    let is_known = row_is_known && is_known;
-                    if sum < least.0 || sum == least.0 && is_known {
-                        *least = (sum, is_known);
+                    if known.rank() < best.rank() {
+                        *best = known;
                     }
                 }
             }
-            all.extend(sums.iter().map(|&(least, is_known)| known(least, is_known)));
         }
         all
-    }
-}
-
-fn known(least: Cost, is_known: bool) -> Known {
-    match is_known {
-        true => Known::Exactly(least),
-        false => Known::AtLeast(least),
     }
 }
 
 /// A folded node as a part of an edge.
 struct Between<'p> {
     gone: Rc<Folded<'p>>,
+    /// How many labels its neighbours have, the first one first.
+    sizes: [usize; 2],
     /// Whether its first neighbour is the larger node of the edge.
     is_turned: bool,
+    /// What is known of all pairs, as the edge numbers them.
+    known: RefCell<Vec<Known>>,
 }
 
-impl Between<'_> {
+impl<'p> Between<'p> {
+    fn new(gone: Rc<Folded<'p>>, sizes: [usize; 2], is_turned: bool) -> Self {
+        let between = Self {
+            gone,
+            sizes,
+            is_turned,
+            known: RefCell::default(),
+        };
+        between.take_known();
+        between
+    }
+
     fn others(&self, row: usize, column: usize) -> [usize; 2] {
         match self.is_turned {
             true => [column, row],
             false => [row, column],
         }
     }
+
+    /// Takes over what is known of the parts.
+    fn take_known(&self) {
+        let known = self.gone.known(self.sizes);
+        let [rows, columns] = self.sizes;
+        *self.known.borrow_mut() = match self.is_turned {
+            true => (0..columns)
+                .flat_map(|column| known.iter().skip(column).step_by(columns).take(rows))
+                .copied()
+                .collect(),
+            false => known,
+        };
+    }
 }
 
 impl Term for Between<'_> {
     fn cost(&self, row: usize, column: usize) -> Cost {
-        self.gone.best(self.others(row, column)).1
+        self.gone.cost(self.others(row, column))
     }
 
-    fn refine(&self, row: usize, column: usize) -> Refined {
+    fn known(&self) -> Option<Ref<'_, [Known]>> {
+        Some(Ref::map(self.known.borrow(), Vec::as_slice))
+    }
+
+    fn refine(&self, row: usize, column: usize, asked: Asked) -> Refined {
         let others = self.others(row, column);
         let (label, known) = self.gone.cheapest(others);
-        match known {
-            Known::Exactly(cost) => Refined { known, most: cost },
-            Known::AtLeast(_) => {
-                let most = self.gone.ask(label, others);
-                let (_, known) = self.gone.cheapest(others);
-                Refined { known, most }
-            }
+        if let Known::Exactly(cost) = known {
+            return Refined { known, most: cost };
         }
+        let most = self.gone.ask(label, others, asked);
+        self.take_known();
+        let (_, known) = self.gone.cheapest(others);
+        Refined { known, most }
     }
 }
 
@@ -272,17 +305,13 @@ impl<'p> Reduction<'p> {
                     Left { costs, depth }
                 });
                 left.depth = depth;
-                let known = gone.known(sizes);
-                let is_turned = one != low;
-                let between = Between {
-                    gone: Rc::clone(&gone),
-                    is_turned,
-                };
-                let known = |row: usize, column: usize| match is_turned {
-                    true => known[column * sizes[1] + row],
-                    false => known[row * sizes[1] + column],
-                };
-                left.costs.add(Rc::new(between), known);
+                let between = Rc::new(Between::new(Rc::clone(&gone), sizes, one != low));
+                let columns = whole.nodes[high].len();
+                let known = between.known.borrow();
+                let of_pair = |row: usize, column: usize| known[row * columns + column];
+                left.costs
+                    .add(Rc::clone(&between) as Rc<dyn Term + 'p>, of_pair);
+                drop(known);
                 for end in [one, other] {
                     waits_in[end] = round;
                     later.push(end);
@@ -319,7 +348,7 @@ impl<'p> Reduction<'p> {
         for gone in self.folded.iter().rev() {
             let last = gone.others.len() - 1;
             let others = [0, last].map(|position| labels[gone.others[position]]);
-            labels[gone.node] = gone.best(others).0;
+            labels[gone.node] = gone.best(others);
         }
         Labelling { labels, ..found }
     }
@@ -387,6 +416,50 @@ mod tests {
         let solution = whole.solve();
         assert_eq!((solution.cost, solution.is_optimal), (6, true));
         assert_eq!(asked.get(), 3);
+    }
+
+    /// Four nodes of which each is a neighbour of each other one, the first two with so many labels, and a node with one label between
+    /// these two, whose costs are known so well and are those.
+    fn between_two(labels: usize, known: [Known; 2], costs: [Cost; 2]) -> Problem<'static> {
+        let mut whole = Problem::new();
+        for labels in [labels, labels, 1, 1, 1] {
+            whole.add_node(vec![0; labels]);
+        }
+        for low in 0..4 {
+            for high in low + 1..4 {
+                whole.add_edge(low, high, |_, _| 0);
+            }
+        }
+        for end in 0..2 {
+            whole.add_edge_above(end, 4, move |_, _| known[end], move |_, _| costs[end]);
+        }
+        whole
+    }
+
+    #[test]
+    fn what_is_found_out_for_one_pair_is_known_of_all_that_contain_it() {
+        let whole = between_two(3, [Known::AtLeast(0); 2], [5, 7]);
+        let reduction = Reduction::of(&whole);
+        let costs = &reduction.problem.edges[&(0, 1)];
+        costs.refine(0, 0, Asked::All);
+        let known: Vec<Known> = (0..9)
+            .map(|pair| costs.known_of(pair / 3, pair % 3))
+            .collect();
+        let mut expected = [12, 5, 5, 7, 0, 0, 7, 0, 0].map(Known::AtLeast);
+        expected[0] = Known::Exactly(12);
+        assert_eq!(known, expected);
+    }
+
+    #[test]
+    fn what_most_likely_is_the_price_is_asked_for_last() {
+        let whole = between_two(1, [Known::Likely(10), Known::AtLeast(1)], [10, 9]);
+        let reduction = Reduction::of(&whole);
+        let costs = &reduction.problem.edges[&(0, 1)];
+        assert_eq!(costs.known_of(0, 0), Known::AtLeast(11));
+        costs.refine(0, 0, Asked::Doubtful);
+        assert_eq!(costs.known_of(0, 0), Known::Likely(19));
+        costs.refine(0, 0, Asked::Doubtful);
+        assert_eq!(costs.known_of(0, 0), Known::Exactly(19));
     }
 
     proptest! {

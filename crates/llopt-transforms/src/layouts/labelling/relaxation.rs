@@ -23,8 +23,8 @@
 //!
 //! # Prices on demand
 //!
-//! All this holds for bounds of what pairs cost as well. Only the pairs that the bound rests on, and those of the labellings
-//! that are found, are asked for their price, until there is nothing to ask for any more. With the limit at the bound, what is
+//! All this holds for bounds of what pairs cost as well. Only the pairs that the bound rests on, if what is known of them may be far
+//! from their price, and those of the labellings that are found, are asked for it, until there is nothing to ask for any more. With the limit at the bound, what is
 //! left are the labellings of least cost, and the search among them ([`super`]) has little to do. A gap may remain, as labels
 //! cannot be halved: then that search has more to do.
 //!
@@ -32,10 +32,11 @@
 //!
 //! On most graphs tables of all labels that are left are small long before ([`super::order`] knows their size), and a pass takes
 //! as long as some tables, and asks for more prices. So passes end as soon as the tables of a search take no longer than the
-//! next two would. The search finds the labelling of least cost by what is known of pairs, asks for the prices of that labelling
+//! next two would. Where passes gain little before tables are small, they go on for as long as to make those would take. The search finds the labelling of least cost by what is known of pairs, asks for the prices of that labelling
 //! alone, and computes the tables anew that depend on those ([`super::elimination`]), until it finds one whose prices are known.
 
-use super::cost::{Cost, IMPOSSIBLE};
+use super::cost::{Certainty, Cost, IMPOSSIBLE};
+use super::edges::Asked;
 use super::link::{Cheapest, Link};
 use super::order::{MOST_ENTRIES, Order};
 use super::per_label::PerLabel;
@@ -50,6 +51,10 @@ const LEAST_PROGRESS: f64 = 64.0;
 /// How many entries of tables may take the time of two passes over a pair: a search by tables of fewer takes no longer than the
 /// passes that it replaces, and asks for fewer prices.
 const ENTRIES_FOR_PASSES: usize = 20;
+/// The part of the distance by which a pass has to lessen it where tables are larger than that.
+const LEAST_PROGRESS_OF_MANY: f64 = 2048.0;
+/// How many entries of tables, for each pair, take less time than to find the labels that others dominate.
+pub(super) const ENTRIES_FOR_DOMINATED: usize = 64;
 /// The part of all pairs that has to go before it is worth asking again how large tables would be.
 const PART_OF_PAIRS: usize = 8;
 
@@ -75,7 +80,7 @@ impl Units {
             add(&mut costs.iter().copied());
         }
         for costs in problem.edges.values() {
-            add(&mut costs.all_least());
+            add(&mut costs.all_least().into_iter());
         }
         let most = (EXACT / 8.0 / terms).floor();
         let mut scale = FINEST;
@@ -187,7 +192,8 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         relaxation.sums = relaxation.nodes.clone();
         for (number, (&(low, high), costs)) in problem.edges.iter().enumerate() {
             let sizes = [low, high].map(|end| problem.nodes[end].len());
-            let least = costs.all_least().map(|cost| units.scaled(cost));
+            let least = costs.all_least();
+            let least = least.into_iter().map(|cost| units.scaled(cost));
             relaxation
                 .links
                 .push(Link::new([low, high], costs, sizes, least));
@@ -209,15 +215,17 @@ impl<'p, 'f> Relaxation<'p, 'f> {
 
     /// Moves costs and asks for prices until the bound is the cost of a labelling, or nothing is gained any more.
     pub(super) fn solve(mut self) -> Self {
-        self.tighten(LEAST_PROGRESS);
+        self.tighten();
         self
     }
 
-    /// The same, where a pass gains something if it lessens the distance between bound and limit by this part.
-    pub(super) fn tighten(&mut self, least_progress: f64) {
+    /// Where little is gained and tables are still large, passes go on for as long as to make these tables would take.
+    fn tighten(&mut self) {
         let mut before = f64::NEG_INFINITY;
         let mut most_pairs = usize::MAX;
         let mut labelling = Vec::new();
+        // The time of passes that gained little, in entries of tables.
+        let mut in_vain = 0;
         loop {
             let mut priced = false;
             for is_forward in [true, false] {
@@ -230,11 +238,20 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             let gap = self.units.limit(self.limit) - self.bound;
             let gained = self.bound - before;
             let is_tight = self.limit <= self.bound();
-            let is_stuck = !priced && gained < (gap / least_progress).floor().max(self.units.scale);
-            if self.is_refuted() || is_tight || is_stuck {
+            let is_stuck =
+                |progress: f64| !priced && gained < (gap / progress).floor().max(self.units.scale);
+            if self.is_refuted() || is_tight || is_stuck(LEAST_PROGRESS_OF_MANY) {
                 return;
             }
             let pairs = self.pairs_left();
+            if is_stuck(LEAST_PROGRESS) {
+                let entries = self.order_of_all(usize::MAX).map(|order| order.entries);
+                let few = (ENTRIES_FOR_DOMINATED * pairs) as u64;
+                if entries.is_some_and(|entries| entries <= few.max(in_vain)) {
+                    return;
+                }
+                in_vain += (ENTRIES_FOR_PASSES * pairs) as u64;
+            }
             if pairs <= most_pairs {
                 if self.order_of_all(ENTRIES_FOR_PASSES).is_some() {
                     return;
@@ -326,30 +343,34 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         (self.labels[low][row], self.labels[high][column])
     }
 
-    /// Whether the price of a pair is known.
-    fn is_known(&self, number: usize, row: usize, column: usize) -> bool {
+    /// How well the price of a pair is known.
+    pub(super) fn certainty(&self, number: usize, row: usize, column: usize) -> Certainty {
         let pair = self.pair(number, row, column);
-        self.links[number].costs.is_known(pair.0, pair.1)
+        self.links[number].costs.certainty(pair.0, pair.1)
     }
 
-    /// Asks for the price of a pair; whether it was not known.
+    /// Asks for what is in doubt about the price of a pair; whether anything was.
     pub(super) fn price(&mut self, number: usize, row: usize, column: usize) -> bool {
-        self.priced(number, row, column).1
+        self.priced(number, row, column, Asked::Doubtful).1
     }
 
-    /// The same, with what the pair costs at most.
-    fn priced(&mut self, number: usize, row: usize, column: usize) -> (Cost, bool) {
+    /// Asks for the price of a pair, or for what is in doubt about it: what it is not above in the first case, and whether it was
+    /// not known.
+    fn priced(&mut self, number: usize, row: usize, column: usize, asked: Asked) -> (Cost, bool) {
         let pair = self.pair(number, row, column);
         let link = &mut self.links[number];
-        if link.costs.is_known(pair.0, pair.1) {
+        if link.costs.certainty(pair.0, pair.1) == Certainty::Exact {
             return (link.costs.least(pair.0, pair.1), false);
         }
-        let most = link.costs.refine(pair.0, pair.1);
-        link.set(
-            row,
-            column,
-            self.units.scaled(link.costs.least(pair.0, pair.1)),
-        );
+        let most = link.costs.refine(pair.0, pair.1, asked);
+        // What is known now may say something of other pairs.
+        let [rows, columns] = link.ends.map(|end| &self.labels[end]);
+        for (row, &of_low) in rows.iter().enumerate() {
+            for (column, &of_high) in columns.iter().enumerate() {
+                let least = self.units.scaled(link.costs.least(of_low, of_high));
+                link.set(row, column, least);
+            }
+        }
         (most, true)
     }
 
@@ -360,7 +381,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         let mut was_unknown = false;
         for number in 0..self.links.len() {
             let [low, high] = self.links[number].ends;
-            let (most, is_new) = self.priced(number, labelling[low], labelling[high]);
+            let (most, is_new) = self.priced(number, labelling[low], labelling[high], Asked::All);
             cost = cost.saturating_add(most);
             was_unknown |= is_new;
         }
@@ -416,7 +437,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             if let Some(cheapest) = self.links[number].look() {
                 bound += cheapest.left;
                 self.of_links[number] = cheapest.left;
-                if !self.is_known(number, cheapest.row, cheapest.column) {
+                if self.certainty(number, cheapest.row, cheapest.column) == Certainty::Open {
                     priced = true;
                     self.price_cheapest(number);
                     self.links[number].look();
@@ -432,7 +453,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
     pub(super) fn price_cheapest(&mut self, number: usize) {
         let at_once = self.links[number].at_once;
         let mut pairs: Vec<_> = self.links[number].all_left().collect();
-        pairs.retain(|pair| !self.is_known(number, pair.row, pair.column));
+        pairs.retain(|pair| self.certainty(number, pair.row, pair.column) == Certainty::Open);
         if pairs.len() > at_once {
             pairs.select_nth_unstable_by(at_once, |one, other| {
                 let place = |pair: &Cheapest| (pair.row, pair.column);
@@ -505,7 +526,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         let links = self.links.iter().map(|link| link.ends);
         let open = links.filter(|ends| ends.iter().all(|&end| choices[end] > 1));
         let open: Vec<(usize, usize)> = open.map(|[low, high]| (low, high)).collect();
-        let most = (entries_of_pair * self.pairs_left().max(1)) as u64;
+        let most = entries_of_pair.saturating_mul(self.pairs_left().max(1)) as u64;
         Order::of(&choices, &open, most.min(MOST_ENTRIES))
     }
 }

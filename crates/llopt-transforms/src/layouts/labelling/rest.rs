@@ -3,23 +3,20 @@
 //! Where tables of all labels are small, nothing else is needed: the labelling of least cost by what is known of pairs is found,
 //! its pairs are asked for their prices, and what follows from these in the tables is computed anew, until all prices of the
 //! labelling that is found are known. No other labelling costs less then, as what others are known to cost is not more than
-//! what they do. So the only prices asked for are those of labellings that were the best ones by what was known.
+//! what they do. So the only prices asked for are those of labellings that were the best ones by what was known. Of each labelling
+//! the prices come first that may be far from what is known: if one is, another labelling is the best one, and those that most
+//! likely are what is known need not be asked for.
 //!
 //! Where they are larger, labels that others dominate are dropped first, which depends on what is known of all pairs and so has
 //! to be found each time; and where they are too large then, most nodes choose together and some keep their labels.
 
-use super::cost::Cost;
+use super::cost::{Certainty, Cost};
 use super::edges::EdgeCosts;
 use super::elimination::Elimination;
 use super::order::Order;
 use super::problem::{Labelling, Problem};
-use super::relaxation::Relaxation;
+use super::relaxation::{ENTRIES_FOR_DOMINATED, Relaxation};
 
-/// The part of the distance between bound and limit by which a pass has to lessen it where too many labels are left to search
-/// among.
-const LEAST_PROGRESS_OF_MANY: f64 = 2048.0;
-/// How many entries of tables, for each pair, take less time than to find the labels that others dominate.
-const ENTRIES_FOR_DOMINATED: usize = 64;
 /// How often only the prices of the best labelling are asked for. After that others of the same edges are, twice as many each
 /// time, so that no search is repeated as often as there are pairs.
 const MOST_BY_ONE: usize = 64;
@@ -32,7 +29,6 @@ impl<'f> Relaxation<'_, 'f> {
     /// they do at least, found anew until it has prices for all its pairs. No other labelling costs less then, as
     /// what the others cost at least is not less. `None` if no labelling is within the limit.
     pub(super) fn search(mut self) -> Option<Labelling> {
-        let mut is_tight = false;
         loop {
             if self.is_refuted() {
                 return None;
@@ -40,20 +36,13 @@ impl<'f> Relaxation<'_, 'f> {
             if let Some(order) = self.order_of_all(ENTRIES_FOR_DOMINATED) {
                 return Some(self.search_among_all(order));
             }
-            let found = self.rest().optimum();
-            match found {
-                Some(found) => {
-                    if !self.price_around(&found) {
-                        return Some(self.optimal(&found));
-                    }
-                    self.drop_after_prices();
-                }
-                None if is_tight => return self.search_beside_obstacles(),
-                None => {
-                    self.tighten(LEAST_PROGRESS_OF_MANY);
-                    is_tight = true;
-                }
+            let Some(found) = self.rest().optimum() else {
+                return self.search_beside_obstacles();
+            };
+            if !self.price_around(&found) {
+                return Some(self.optimal(&found));
             }
+            self.drop_after_prices();
         }
     }
 
@@ -70,28 +59,32 @@ impl<'f> Relaxation<'_, 'f> {
         let mut repeated = 0;
         loop {
             let found = elimination.best();
-            let mut priced = false;
+            // What most likely is the price is asked for when nothing else of the labelling is in doubt.
+            let links = self.links.iter().enumerate();
+            let certainties = links.map(|(number, link)| {
+                let [row, column] = link.ends.map(|end| found[end]);
+                self.certainty(number, row, column)
+            });
+            let worst = certainties.max().unwrap_or(Certainty::Exact);
+            if worst == Certainty::Exact {
+                return self.optimal(&found);
+            }
             for number in 0..self.links.len() {
                 let [low, high] = self.links[number].ends;
                 let (row, column) = (found[low], found[high]);
-                if !self.price(number, row, column) {
+                if self.certainty(number, row, column) < worst {
                     continue;
                 }
-                priced = true;
-                if repeated < MOST_BY_ONE {
-                    elimination.change(number, [row, column], self.least(number, row, column));
-                    continue;
+                self.price(number, row, column);
+                if repeated >= MOST_BY_ONE {
+                    self.price_cheapest(number);
                 }
-                self.price_cheapest(number);
                 for row in 0..self.labels[low].len() {
                     for column in 0..self.labels[high].len() {
                         let least = self.least(number, row, column);
                         elimination.change(number, [row, column], least);
                     }
                 }
-            }
-            if !priced {
-                return self.optimal(&found);
             }
             repeated += 1;
         }
