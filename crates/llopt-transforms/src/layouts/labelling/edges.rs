@@ -62,7 +62,7 @@ impl Term for &EdgeCosts<'_> {
     }
 
     fn known(&self) -> Option<Ref<'_, [Known]>> {
-        Some(Ref::map(self.known.borrow(), Vec::as_slice))
+        Some(self.known_of_all())
     }
 
     fn refine(&self, row: usize, column: usize, asked: Asked) -> Refined {
@@ -114,6 +114,16 @@ impl<'f> EdgeCosts<'f> {
             }
         }
         self.terms.push(term);
+    }
+
+    /// How many labels the larger node has.
+    pub(super) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// What is known of all pairs, row by row.
+    pub(super) fn known_of_all(&self) -> Ref<'_, [Known]> {
+        Ref::map(self.known.borrow(), Vec::as_slice)
     }
 
     /// What is known of a pair.

@@ -107,7 +107,7 @@ impl<'p, 'f> Link<'p, 'f> {
             columns,
             table,
             moved: [vec![0.0; rows], vec![0.0; stride]],
-            least: Default::default(),
+            least: [Vec::with_capacity(rows), Vec::with_capacity(stride)],
             at_once: 1,
         }
     }

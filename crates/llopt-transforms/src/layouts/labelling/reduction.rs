@@ -52,6 +52,17 @@ struct Part<'p> {
 }
 
 impl Part<'_> {
+    /// What is known of all pairs, and how far apart it is for two labels of the node and for two of the other end.
+    fn known_of_all(&self) -> (Ref<'_, [Known]>, [usize; 2]) {
+        let columns = self.costs.columns();
+        let strides = if self.is_low {
+            [columns, 1]
+        } else {
+            [1, columns]
+        };
+        (self.costs.known_of_all(), strides)
+    }
+
     fn pair(&self, label: usize, other: usize) -> (usize, usize) {
         match self.is_low {
             true => (label, other),
@@ -133,17 +144,25 @@ impl Folded<'_> {
     /// What is known of all pairs of labels of the others, row by row.
     fn known(&self, [rows, columns]: [usize; 2]) -> Vec<Known> {
         let mut all = vec![Known::Exactly(IMPOSSIBLE); rows * columns];
+        let (of_rows, [by_label, by_row]) = self.parts[0].known_of_all();
+        let of_columns = self.parts.get(1).map(Part::known_of_all);
         for (row, all) in all.chunks_mut(columns.max(1)).enumerate() {
             for (label, own) in self.own.iter().enumerate() {
-                let before = Known::Exactly(*own).plus(self.parts[0].known(label, row));
-                for (column, best) in all.iter_mut().enumerate() {
-                    let known = match self.parts.get(1) {
-                        Some(part) => before.plus(part.known(label, column)),
-                        None => before,
-                    };
-                    if known.rank() < best.rank() {
-                        *best = known;
+                let of_row = of_rows[label * by_label + row * by_row];
+                let before = Known::Exactly(*own).plus(of_row);
+                let mut take = |column: usize, known: Known| {
+                    if known.rank() < all[column].rank() {
+                        all[column] = known;
                     }
+                };
+                match &of_columns {
+                    Some((known, [by_label, by_column])) => {
+                        let from = known[label * by_label..].iter().step_by(*by_column);
+                        for (column, more) in from.take(columns).enumerate() {
+                            take(column, before.plus(*more));
+                        }
+                    }
+                    None => (0..columns).for_each(|column| take(column, before)),
                 }
             }
         }
