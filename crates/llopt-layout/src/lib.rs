@@ -41,7 +41,7 @@ struct ReadMe;
 
 pub use dim::Dim;
 pub use error::{LayoutError, Side};
-pub use layout::{Coordinates, LinearLayout, out_bit, retain_bits};
+pub use layout::{Coordinates, LinearLayout, from_flat_bases, out_bit, retain_bits};
 pub use limits::{MAX_BITS, MAX_DIMS};
 pub use list::InlineList;
 pub use permutation::BitPermutation;

@@ -5,6 +5,49 @@ use alloc::vec::Vec;
 use super::{Dims, LinearLayout, log2_of};
 use crate::{Dim, LayoutError, MAX_BITS, MAX_DIMS, Side};
 
+/// The layout with these dimensions, their sizes as log2, and the flattened image of each input bit.
+///
+/// Requires: distinct names on each side; one image for each bit of the inputs, none with a bit beyond the outputs.
+/// Ensures: the layout of [`LinearLayout::from_bases`] whose bases have these flattened images.
+pub fn from_flat_bases(
+    ins: &[(Dim, u32)],
+    outs: &[(Dim, u32)],
+    bases: &[u32],
+) -> Result<LinearLayout, LayoutError> {
+    let mut layout = LinearLayout::empty();
+    for &(dim, log2) in ins {
+        layout.ins.push(Side::Input, dim, log2)?;
+    }
+    for &(dim, log2) in outs {
+        layout.outs.push(Side::Output, dim, log2)?;
+    }
+    let bits = layout.ins.bits() as usize;
+    if bases.len() != bits {
+        return Err(LayoutError::BasisArity {
+            dim: ins.last().map_or(Dim::REGISTER, |(dim, _)| *dim),
+            bit: 0,
+            expected: bits,
+            found: bases.len(),
+        });
+    }
+    let size = 1u64 << layout.outs.bits();
+    for (column, &basis) in (0u32..).zip(bases) {
+        if u64::from(basis) >= size {
+            let (dim, bit) = layout.ins.locate(column);
+            let out_dim = outs.last().map_or(Dim::REGISTER, |(dim, _)| *dim);
+            return Err(LayoutError::BasisOutOfRange {
+                dim,
+                bit,
+                out_dim,
+                value: basis,
+                size,
+            });
+        }
+    }
+    layout.bases[..bits].copy_from_slice(bases);
+    Ok(layout)
+}
+
 impl LinearLayout {
     /// The layout without dimensions; it maps the only point to the only point.
     ///
@@ -119,49 +162,6 @@ impl LinearLayout {
                 column += 1;
             }
         }
-        Ok(layout)
-    }
-
-    /// The layout with these dimensions, their sizes as log2, and the flattened image of each input bit.
-    ///
-    /// Requires: distinct names on each side; one image for each bit of the inputs, none with a bit beyond the outputs.
-    /// Ensures: the layout of [`LinearLayout::from_bases`] whose bases have these flattened images.
-    pub fn from_flat_bases(
-        ins: &[(Dim, u32)],
-        outs: &[(Dim, u32)],
-        bases: &[u32],
-    ) -> Result<LinearLayout, LayoutError> {
-        let mut layout = LinearLayout::empty();
-        for &(dim, log2) in ins {
-            layout.ins.push(Side::Input, dim, log2)?;
-        }
-        for &(dim, log2) in outs {
-            layout.outs.push(Side::Output, dim, log2)?;
-        }
-        let bits = layout.ins.bits() as usize;
-        if bases.len() != bits {
-            return Err(LayoutError::BasisArity {
-                dim: ins.last().map_or(Dim::REGISTER, |(dim, _)| *dim),
-                bit: 0,
-                expected: bits,
-                found: bases.len(),
-            });
-        }
-        let size = 1u64 << layout.outs.bits();
-        for (column, &basis) in (0u32..).zip(bases) {
-            if u64::from(basis) >= size {
-                let (dim, bit) = layout.ins.locate(column);
-                let out_dim = outs.last().map_or(Dim::REGISTER, |(dim, _)| *dim);
-                return Err(LayoutError::BasisOutOfRange {
-                    dim,
-                    bit,
-                    out_dim,
-                    value: basis,
-                    size,
-                });
-            }
-        }
-        layout.bases[..bits].copy_from_slice(bases);
         Ok(layout)
     }
 

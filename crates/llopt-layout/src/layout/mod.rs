@@ -32,6 +32,7 @@ mod reshape;
 mod show;
 mod tensor;
 
+pub use build::from_flat_bases;
 pub use query::{Coordinates, out_bit};
 pub use reshape::retain_bits;
 

@@ -1,7 +1,7 @@
 //! `#ttg.blocked`: each lane has a small block, the blocks of the lanes of a warp are adjacent, and so are those of
 //! the warps. The layout of coalesced global memory accesses.
 
-use llopt_layout::{Dim, LinearLayout, MAX_BITS};
+use llopt_layout::{Dim, LinearLayout, MAX_BITS, from_flat_bases};
 
 use super::field::{verify_counts, verify_order, verify_rank};
 use super::fields::{Field, Fields, Writer};
@@ -215,7 +215,7 @@ impl Blocked {
         ];
         registers.append(lanes);
         registers.append(warps);
-        LinearLayout::from_flat_bases(&ins, &outs, registers).ok()
+        from_flat_bases(&ins, &outs, registers).ok()
     }
 
     /// The layout for any number of blocks.
