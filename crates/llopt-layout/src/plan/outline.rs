@@ -223,8 +223,13 @@ impl Outline {
         if !differs {
             return crossing;
         }
+        // An exchange of half of the lanes of two registers makes two words.
+        let select = match costs.swapped_lanes {
+            0 => costs.busy_select,
+            _ => costs.busy_select / 2.0,
+        };
         // Shuffles and selects are in different pipes: either one does all, or both work at the same time.
-        let (shuffle, select) = (exchange, costs.busy_select);
+        let shuffle = costs.shuffle;
         let at_once = (1.0 + costs.exposed) * shuffle * select / (shuffle + select);
         crossing.max(words(elements) * shuffle.min(select).min(at_once))
     }
