@@ -67,7 +67,7 @@ pub(super) struct OutlineId(u32);
 /// The ends of conversions, and what is known of the prices of conversions between them.
 #[derive(Default)]
 struct Outlines {
-    outlines: Vec<Box<Outline>>,
+    outlines: Vec<Outline>,
     /// By layout and bits of an element; none of those between which nothing is converted.
     numbers: FxHashMap<(MapId, u32), Option<OutlineId>>,
     /// By the numbers of both ends.
@@ -308,7 +308,7 @@ impl Costs {
         } = &mut *self.outlines.borrow_mut();
         *numbers.entry((map, bits)).or_insert_with(|| {
             let outline = Outline::new(&catalog.linear(map), bits, self.machine())?;
-            outlines.push(Box::new(outline));
+            outlines.push(outline);
             Some(OutlineId(outlines.len() as u32 - 1))
         })
     }
