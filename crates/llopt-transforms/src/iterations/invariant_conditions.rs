@@ -120,23 +120,11 @@ impl<'c: 'a, 'a> Decision<'c, 'a> {
         };
         rewriter.set_before(operation);
         let location = operation.loc();
-        let without_results = |rewriter: &mut Rewriter<'c, 'a>| drop(version(rewriter));
+        let alone = |rewriter: &mut Rewriter<'c, 'a>| drop(version(rewriter));
+        let condition = self.condition;
         let made = match types.is_empty() {
-            true => If::between(
-                rewriter,
-                location,
-                self.condition,
-                &without_results,
-                &without_results,
-            ),
-            false => If::build(
-                rewriter,
-                location,
-                self.condition,
-                &types,
-                &version,
-                &version,
-            ),
+            true => If::between(rewriter, location, condition, alone, alone),
+            false => If::build(rewriter, location, condition, &types, version, version),
         };
         let values = made.results();
         for (result, value) in results.into_iter().zip(values) {

@@ -122,9 +122,10 @@ impl LinearValues {
         let distances = linear.strides.iter().map(|stride| match stride {
             Stride::Known(number) => {
                 let bytes = (number.abs() * unit as f64).round();
-                (bytes < FARTHEST)
-                    .then_some(Distance::Bytes(bytes as u64))
-                    .unwrap_or(Distance::MultipleOf(Pow2::ONE))
+                match bytes < FARTHEST {
+                    true => Distance::Bytes(bytes as u64),
+                    false => Distance::MultipleOf(Pow2::ONE),
+                }
             }
             Stride::MultipleOf(divisor) => {
                 Distance::MultipleOf(divisor.times(Pow2::dividing(unit)))
@@ -448,7 +449,7 @@ fn divided(x: Linear, part: Part, by: &Divisor, start: Pow2) -> Linear {
         let mean = stride / by.number;
         let is_frequent = (mean - mean.round()).abs() <= FEW;
         // Of an unknown number only small parts are known.
-        if !by.is_known && !(is_frequent && mean.round() == 0.0) {
+        if !by.is_known && (!is_frequent || mean.round() != 0.0) {
             return None;
         }
         match part {
