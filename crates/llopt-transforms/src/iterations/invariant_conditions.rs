@@ -19,8 +19,8 @@
 //! The condition is computed before the loop from values that are there already, by operations without effects. A loop in
 //! which the loop is then sees a conditional of its own, so a condition moves out as far as it can.
 //!
-//! Each condition doubles its loop, whose results are those of the version that runs, so loops of more than
-//! [`LARGEST`] operations, all versions together, stay as they are.
+//! Each condition doubles its loop, whose results are those of the version that runs, so loops of more than some
+//! hundred operations, all versions together, stay as they are.
 
 use std::cell::RefCell;
 

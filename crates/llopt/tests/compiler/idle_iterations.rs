@@ -239,7 +239,7 @@ fn program(text: &str) -> String {
 fn loops_that_end_before_idle_iterations_do_the_same() {
     let changed = (0..1000u64).filter(|seed| {
         let text = masked(&mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        agrees(&text, |module| idle_iterations::rewrite(module))
+        agrees(&text, idle_iterations::rewrite)
     });
     let changed = changed.count();
     assert!(changed >= 60, "{changed} of 1000 loops are too few");
@@ -249,7 +249,7 @@ fn loops_that_end_before_idle_iterations_do_the_same() {
 fn conditions_that_are_decided_before_a_loop_are_decided_alike() {
     let changed = (0..60u64).filter(|seed| {
         let text = decided(&mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        agrees(&text, |module| invariant_conditions::rewrite(module))
+        agrees(&text, invariant_conditions::rewrite)
     });
     let changed = changed.count();
     assert!(changed >= 30, "{changed} of 60 loops are too few");
@@ -259,7 +259,7 @@ fn conditions_that_are_decided_before_a_loop_are_decided_alike() {
 fn loads_before_a_loop_load_the_same() {
     let changed = (0..120u64).filter(|seed| {
         let text = masked(&mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        let alone = agrees(&text, |module| invariant_loads::rewrite(module));
+        let alone = agrees(&text, invariant_loads::rewrite);
         // Behind the other rewrites, as the compiler does it.
         agrees(&text, |module| {
             invariant_conditions::rewrite(module);
