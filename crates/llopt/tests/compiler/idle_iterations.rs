@@ -1,34 +1,25 @@
 //! Loops that end where all further iterations do nothing, and conditions that are decided and loads that are issued before a
 //! loop: random loops with masks, run before and after that in the reference interpreter.
 
-use llopt::sim::reference::Limits;
-use llopt::sim::{Argument, Launch};
-use llopt::{Source, run_reference};
+use llopt::sim::Argument;
 use llopt_transforms::{idle_iterations, invariant_conditions, invariant_loads};
 use melior::ir::OperationRef;
 use melior::ir::operation::OperationLike;
 
-use super::loops::{Random, context};
+use super::loops::{Random, context, left, scrambled};
 
 const WORDS: usize = 64;
 
 /// The contents of memory after a program.
 fn run(text: &str, [a, b]: [i64; 2]) -> Vec<u8> {
-    let words = (0..WORDS as u32).flat_map(|word| word.wrapping_mul(2_654_435_761).to_le_bytes());
+    let words = (0..WORDS as u32).flat_map(|word| scrambled(word).to_le_bytes());
     let arguments = vec![
         Argument::Buffer(words.collect()),
         Argument::Buffer(vec![0; 8 * WORDS]),
         Argument::Int(a),
         Argument::Int(b),
     ];
-    let mut launch = Launch::new([1, 1, 1], 32, arguments);
-    run_reference(
-        &Source::new("program", text),
-        &mut launch,
-        Limits::default(),
-    )
-    .unwrap_or_else(|error| panic!("{error}\n{text}"));
-    match launch.arguments.swap_remove(1) {
+    match left(text, arguments).swap_remove(1) {
         Argument::Buffer(bytes) => bytes,
         other => panic!("a buffer has become {other:?}"),
     }
