@@ -42,8 +42,8 @@ use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_mlir::rewrite::{GreedyConfig, Patterns, Rewriter};
 use melior::ir::{BlockRef, OperationRef, Value, ValueLike};
 
-use super::invariant_conditions::invariant_slice;
 use crate::loops::builder::Arithmetic;
+use crate::loops::motion::{hoist, invariant_slice};
 use crate::loops::view::{For, If};
 use crate::ranges::Range;
 use crate::split_k::does_more_than_read;
@@ -188,12 +188,7 @@ impl<'c: 'a, 'a> End<'c, 'a> {
 
     fn set(self, rewriter: &mut Rewriter<'c, 'a>) {
         let of = self.of;
-        for needed in self.slice {
-            // What two values need may be there already.
-            if needed.parent_op() == Some(of.operation()) {
-                needed.move_op_before(of.operation());
-            }
-        }
+        hoist(of, self.slice);
         rewriter.set_before(of.operation());
         let location = of.operation().loc();
         let mut arithmetic = Arithmetic { rewriter, location };

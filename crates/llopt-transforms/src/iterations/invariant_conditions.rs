@@ -31,6 +31,7 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use crate::loops::clone::Mapping;
+use crate::loops::motion::{hoist, invariant_slice};
 use crate::loops::view::{For, If, inner_first};
 
 /// Operations of a loop in all its versions, at most.
@@ -105,9 +106,7 @@ impl<'c: 'a, 'a> Decision<'c, 'a> {
     /// Puts both versions of the loop into a conditional before it, and returns them.
     fn unswitch(self, rewriter: &mut Rewriter<'c, 'a>) -> Vec<For<'c, 'a>> {
         let operation = self.of.operation();
-        for needed in &self.slice {
-            needed.move_op_before(operation);
-        }
+        hoist(self.of, self.slice);
         let body = self.of.operations();
         let position = body.iter().position(|own| *own == self.branch.operation());
         let results = self.of.results();
@@ -143,31 +142,4 @@ impl<'c: 'a, 'a> Decision<'c, 'a> {
         }
         versions
     }
-}
-
-/// The operations of the body of a loop that compute a value from what is there before the loop, in their order; `None` if
-/// some of them may not be moved there.
-pub(super) fn invariant_slice<'c: 'a, 'a>(
-    of: For<'c, 'a>,
-    value: Value<'c, 'a>,
-) -> Option<Vec<OperationRef<'c, 'a>>> {
-    let mut slice: Vec<OperationRef<'c, 'a>> = Vec::new();
-    let mut queue = vec![value];
-    while let Some(value) = queue.pop() {
-        if of.is_outside(value) {
-            continue;
-        }
-        let operation = value.defining_op()?;
-        let is_own = operation.parent_op() == Some(of.operation());
-        let is_pure = operation.is_memory_effect_free() && operation.is_speculatable();
-        if !is_own || !is_pure || operation.region_refs().len() > 0 {
-            return None;
-        }
-        if !slice.contains(&operation) {
-            slice.push(operation);
-            queue.extend(operation.operand_values());
-        }
-    }
-    let body = of.operations().into_iter();
-    Some(body.filter(|operation| slice.contains(operation)).collect())
 }

@@ -26,8 +26,8 @@ use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Value};
 
-use super::invariant_conditions::invariant_slice;
 use crate::loops::builder::Arithmetic;
+use crate::loops::motion::{self, invariant_slice};
 use crate::loops::view::{For, inner_first};
 use crate::pipelining::guard::guard;
 use crate::ranges::Range;
@@ -80,12 +80,7 @@ fn hoist<'c: 'a, 'a>(of: For<'c, 'a>, rewriter: &mut Rewriter<'c, 'a>) {
             let Some(slices) = slices.collect::<Option<Vec<_>>>() else {
                 continue;
             };
-            for needed in slices.into_iter().flatten() {
-                // What two operands need may be there already.
-                if needed.parent_op() == Some(of.operation()) {
-                    needed.move_op_before(of.operation());
-                }
-            }
+            motion::hoist(of, slices.into_iter().flatten());
             let runs = runs.get_or_insert_with(|| Runs::of(of, rewriter));
             operation.move_op_before(of.operation());
             let load = runs.guard(operation, rewriter);

@@ -24,6 +24,45 @@ pub fn hoist_invariants(of: For<'_, '_>) -> usize {
     hoisted
 }
 
+/// The operations of the body of a loop that compute a value from what is there before the loop, in their order; `None` if
+/// some of them may not be moved there.
+pub(crate) fn invariant_slice<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    value: Value<'c, 'a>,
+) -> Option<Vec<OperationRef<'c, 'a>>> {
+    let mut slice: Vec<OperationRef<'c, 'a>> = Vec::new();
+    let mut queue = vec![value];
+    while let Some(value) = queue.pop() {
+        if of.is_outside(value) {
+            continue;
+        }
+        let operation = value.defining_op()?;
+        let is_own = operation.parent_op() == Some(of.operation());
+        let is_pure = operation.is_memory_effect_free() && operation.is_speculatable();
+        if !is_own || !is_pure || operation.region_refs().len() > 0 {
+            return None;
+        }
+        if !slice.contains(&operation) {
+            slice.push(operation);
+            queue.extend(operation.operand_values());
+        }
+    }
+    let body = of.operations().into_iter();
+    Some(body.filter(|operation| slice.contains(operation)).collect())
+}
+
+/// Moves operations of the body of a loop before it, in their order, as far as they are still there.
+pub(crate) fn hoist<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    slice: impl IntoIterator<Item = OperationRef<'c, 'a>>,
+) {
+    for operation in slice {
+        if operation.parent_op() == Some(of.operation()) {
+            operation.move_op_before(of.operation());
+        }
+    }
+}
+
 /// Whether an operation of the body uses no value of the body, apart from those in its own regions.
 fn uses_nothing_of<'c: 'a, 'a>(of: For<'c, 'a>, operation: OperationRef<'c, 'a>) -> bool {
     let found = operation.walk_ops(Walk::PreOrder, |inner| {
