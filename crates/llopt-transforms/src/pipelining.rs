@@ -118,6 +118,7 @@ use crate::allocation::plans_of;
 use crate::axis::AxisAnalysis;
 use crate::loops::unroll::STAGES;
 use crate::loops::view::For;
+use crate::matrix::accumulators;
 use crate::products::multiplies;
 pub use account::{LoopAccount, Pipelined, PlacedUnit, Producer};
 pub use ping_pong::{DIALECTS as TURN_DIALECTS, TAKE_TURNS, Turns, TurnsAccount, take_turns};
@@ -250,6 +251,7 @@ fn pipeline_loop<'c: 'a, 'a>(
     }
     branches::hoist_loads(of);
     quotients::define(of);
+    let (of, _) = accumulators::begin_loop_anew(of);
     let of = indirect::feed_ahead(of);
     let of = beside::load_ahead(of, warps, plans);
     let overlaps = overlap::issue_early(of, warps, plans);

@@ -18,8 +18,8 @@
 //! loops stay as they are. (Sums that begin with anything would say the same, but ptxas 12.8 takes registers that nothing
 //! defines for ones that other instructions define, and lets each `wgmma` wait for the one before it: warning C7515.)
 //!
-//! The first form holds if only one product uses the carried accumulator. After the loop only waits may use it; users of the
-//! result of such a wait get zeros where the accumulator does not count.
+//! The first form holds if only one product uses the carried accumulator. After the loop its users, or those of the wait for it,
+//! get zeros where the accumulator does not count. A product that runs on is used by waits alone.
 
 use llopt_dialects::arith::{AndIOp, ConstantOp, SelectOp, XOrIOp};
 use llopt_dialects::meaning::fold;
@@ -65,13 +65,20 @@ pub fn begin_anew(module: OperationRef<'_, '_>) -> usize {
         loops.extend(For::of(operation))
     });
     let mut count = 0;
-    for mut repeated in loops {
-        while let Some(sum) = (0..repeated.carried().len()).find_map(|at| Sum::of(repeated, at)) {
-            repeated = sum.rewrite(repeated);
-            count += 1;
-        }
+    for repeated in loops {
+        count += begin_loop_anew(repeated).1;
     }
     count + begin_without_zeros(module)
+}
+
+/// Rewrites one loop; returns the loop that takes its place, and how many of its accumulators start anew without zeros.
+pub(crate) fn begin_loop_anew<'c: 'a, 'a>(mut repeated: For<'c, 'a>) -> (For<'c, 'a>, usize) {
+    let mut count = 0;
+    while let Some(sum) = (0..repeated.carried().len()).find_map(|at| Sum::of(repeated, at)) {
+        repeated = sum.rewrite(repeated);
+        count += 1;
+    }
+    (repeated, count)
 }
 
 /// Lets the first products of loops in another loop not add where their accumulators begin with zeros; answers how many do.
@@ -174,6 +181,8 @@ struct Sum<'c, 'a> {
     next: Value<'c, 'a>,
     /// Waits for the accumulator after the loop, each with the index of the operand.
     waits: Vec<(OperationRef<'c, 'a>, usize)>,
+    /// Whether other ops use it there.
+    is_read: bool,
 }
 
 fn is_zero(value: Value<'_, '_>) -> bool {
@@ -209,15 +218,23 @@ impl<'c: 'a, 'a> Sum<'c, 'a> {
             (false, true) => (if_false, if_true),
             _ => return None,
         };
-        let mut waits = Vec::new();
-        for usage in repeated.results()[at].uses() {
-            WarpGroupDotWaitOp::of(usage.operation)?;
-            waits.push((usage.operation, usage.operand));
+        let result = repeated.results()[at];
+        let is_wait = |user: OperationRef| WarpGroupDotWaitOp::of(user).is_some();
+        let (waiting, reading): (Vec<_>, Vec<_>) =
+            result.uses().partition(|usage| is_wait(usage.operation));
+        let waits: Vec<_> = waiting
+            .into_iter()
+            .map(|usage| (usage.operation, usage.operand))
+            .collect();
+        let is_read = !reading.is_empty();
+        if is_read && (product.is_async() || !waits.is_empty()) {
+            return None;
         }
         // Zeros that are defined inside the loop cannot be used after it.
-        let needed = waits
-            .iter()
-            .any(|(wait, operand)| wait.result_value(*operand).is_some_and(ValueExt::has_uses));
+        let needed = is_read
+            || waits
+                .iter()
+                .any(|(wait, operand)| wait.result_value(*operand).is_some_and(ValueExt::has_uses));
         (!needed || repeated.is_outside(zeros)).then_some(Self {
             at,
             product,
@@ -227,6 +244,7 @@ impl<'c: 'a, 'a> Sum<'c, 'a> {
             zeros,
             next,
             waits,
+            is_read,
         })
     }
 
@@ -272,12 +290,17 @@ impl<'c: 'a, 'a> Sum<'c, 'a> {
         }
         self.select.erase();
         let counts = new.results().last().copied().expect("it was just added");
-        for (wait, operand) in self.waits {
-            let Some(complete) = wait.result_value(operand).filter(|value| value.has_uses()) else {
-                continue;
-            };
+        let waits = self.waits.iter();
+        let mut complete: Vec<(OperationRef, Value)> = waits
+            .filter_map(|(wait, operand)| Some((*wait, wait.result_value(*operand)?)))
+            .collect();
+        if self.is_read {
+            complete.push((new.operation(), new.results()[self.at]));
+        }
+        complete.retain(|(_, complete)| complete.has_uses());
+        for (known, complete) in complete {
             let readers: Vec<_> = complete.uses().collect();
-            rewriter.set_after(wait);
+            rewriter.set_after(known);
             let operands = [counts, complete, self.zeros];
             let chosen = make(
                 &mut rewriter,

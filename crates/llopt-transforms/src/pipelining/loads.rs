@@ -331,7 +331,7 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
             .ok_or("no layout of shared memory leads to its use")?;
         let copied = copied.filter(|_| is_copied);
         let width = brought.map_or(1, |groups| groups.width as u32);
-        let copied = copied.map(|groups| groups.width as u32);
+        let copied = copied.map(|groups| promised(&groups));
         let slot = ring::slot(tensor, encoding);
         let bytes = bytes_of(&slot.shape, slot.element);
         let replaced = reads.replaced();
@@ -612,6 +612,15 @@ fn copied(load: LoadOp<'_, '_>, facts: &AxisAnalysis, plans: &Plans) -> Option<G
     }
     let tensor = ring::tensor(plans, load.result().r#type())?;
     copied_loads::copied(load, &tensor, groups(load, &tensor, facts, plans))
+}
+
+/// The number of elements that a copy promises to be contiguous: such a promise is about registers that follow one another, as those of
+/// each access do unless the layout counts along another dimension first. Then the facts about addresses have to say it.
+fn promised(groups: &Groups) -> u32 {
+    match groups.groups.first().map(Vec::as_slice) {
+        Some([first, second, ..]) if *second != first + 1 => 1,
+        _ => groups.width as u32,
+    }
 }
 
 /// The number of accesses that a thread makes for a load.

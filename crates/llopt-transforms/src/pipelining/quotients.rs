@@ -11,11 +11,13 @@
 //!                                           a = load A[tap …]
 //! ```
 //!
-//! Wherever the division has a meaning, it is the same. This is for numbers that all threads share: of tensors it would hide
+//! Wherever the division has a meaning, it is the same. In the branches of a conditional, too: a loop over the iterations of several
+//! programs computes the place of a program where its first iteration comes. This is for numbers that all threads share: of tensors it would hide
 //! what is known of the elements of an access, that a divisor has factors in common with them.
 
 use llopt_dialects::arith::{DivSIOp, DivUIOp, RemSIOp, RemUIOp};
-use llopt_mlir::ir::{OperationExt, attr};
+use llopt_dialects::scf::{IfOp, YieldOp};
+use llopt_mlir::ir::{OperationExt, Walk, attr};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{OperationRef, Value, ValueLike};
@@ -29,8 +31,17 @@ use crate::loops::view::For;
 const DEFINED: &str = "pipeline.defined";
 
 /// Whether an operation without effects may be executed in iterations that the program does not execute.
+/// A conditional may be if all may that its branches consist of.
 pub(super) fn may_be_ahead(operation: OperationRef<'_, '_>) -> bool {
-    operation.is_speculatable() || operation.discardable_attr(DEFINED).is_some()
+    if IfOp::of(operation).is_none() {
+        return operation.is_speculatable() || operation.discardable_attr(DEFINED).is_some();
+    }
+    let mut is_possible = true;
+    operation.for_each_op(Walk::PreOrder, |inner| {
+        let is_part = IfOp::of(inner).is_some() || inner.name_str() == YieldOp::NAME;
+        is_possible &= is_part || may_be_ahead(inner);
+    });
+    is_possible
 }
 
 /// Gives a meaning to all divisions that the addresses of a loop's loads depend on.
@@ -51,12 +62,18 @@ pub(super) fn define<'c: 'a, 'a>(of: For<'c, 'a>) {
             maker(of, value).filter(|operation| !seen.contains(operation))
         {
             seen.push(operation);
-            queue.extend(operation.operand_values());
+            operation.for_each_op(Walk::PreOrder, |inner| queue.extend(inner.operand_values()));
         }
     }
     let mut rewriter = Rewriter::new(of.operation().ctx());
     for operation in seen {
-        if !operation.is_speculatable() {
+        let mut undefined: Vec<OperationRef> = Vec::new();
+        operation.for_each_op(Walk::PreOrder, |inner| {
+            if !inner.is_speculatable() {
+                undefined.push(inner);
+            }
+        });
+        for operation in undefined {
             divide_safely(&mut rewriter, operation);
         }
     }

@@ -4,7 +4,7 @@ use llopt_dialects::tables::types::MemDesc;
 use llopt_dialects::tt::LoadOp;
 use llopt_dialects::ttg::{LocalAllocOp, LocalLoadOp};
 use llopt_dialects::ttng::{WarpGroupDotOp, WarpGroupDotWaitOp};
-use llopt_mlir::ir::{OperationExt, ValueExt};
+use llopt_mlir::ir::{BlockExt, OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use melior::ir::{OperationRef, Value, ValueLike};
@@ -12,7 +12,7 @@ use melior::ir::{OperationRef, Value, ValueLike};
 use super::live_registers::{live_after, words};
 use super::loads::Load;
 use crate::loops::needs::{ancestor, maker};
-use crate::loops::view::For;
+use crate::loops::view::{For, If};
 
 /// Registers of a thread for addresses, counters, and rows or columns.
 const BESIDE: u32 = 32;
@@ -35,7 +35,8 @@ pub(super) struct Running<'c, 'a> {
 /// these are in rings, come from outside, or are in registers.
 ///
 /// - If all products of a loop add to accumulators that have no other use in the loop, each overlaps with its
-///   successor.
+///   successor. A conditional behind them may use one, as that which stores the tile of a program in a loop over the iterations of
+///   several programs: it waits where it does.
 /// - The only product of a loop, with a first factor that is computed in registers, overlaps with the part of the
 ///   next iteration before that computation: the wait for copies, and the reads of their data.
 /// - Otherwise, if the result is needed in the next iteration only after another product is waited for (the
@@ -79,7 +80,14 @@ pub(super) fn running<'c: 'a, 'a>(
         return Vec::new();
     };
     let alone = all.iter().map(|&product| {
-        let index = becomes(product)?;
+        let index = yielded.iter().position(|value| *value == product.d())?;
+        let mut others = product
+            .d()
+            .uses()
+            .filter(|usage| usage.operation != of.terminator());
+        if !others.all(|usage| is_conditional(of, usage.operation)) {
+            return None;
+        }
         let is_sum = carried[index] == product.c() && product.c().has_one_use();
         let reads = stays(product.a()) && stays(product.b());
         (is_sum && reads).then_some(Running {
@@ -136,6 +144,11 @@ pub(super) fn running<'c: 'a, 'a>(
         })
     };
     beside().into_iter().collect()
+}
+
+/// Whether an operation is in a branch of a conditional of the body.
+fn is_conditional<'c: 'a, 'a>(of: For<'c, 'a>, operation: OperationRef<'c, 'a>) -> bool {
+    ancestor(of, operation).is_some_and(|own| own != operation && If::of(own).is_some())
 }
 
 /// Whether the first two products of an iteration run at the same time. The first wait for one of them completes those of
@@ -252,10 +265,40 @@ pub(super) fn keep_running<'c: 'a, 'a>(
         for (index, product) in alone.iter().enumerate() {
             let complete = wait.result_value(index)?;
             product.d().replace_uses_except(complete, &[wait]);
+            complete_in_branches(rewriter, of, complete)?;
         }
         waits.push(wait);
     }
     Some(waits)
+}
+
+/// Waits at the beginning of each branch that uses the result of a product until it is complete.
+fn complete_in_branches<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    of: For<'c, 'a>,
+    sum: Value<'c, 'a>,
+) -> Option<()> {
+    let branches = of.operations().into_iter().filter_map(If::of);
+    for branch in branches.flat_map(If::blocks).flatten() {
+        let is_inside = |operation: OperationRef<'c, 'a>| {
+            branch.operations().any(|own| operation.is_within(own))
+        };
+        let uses: Vec<_> = sum
+            .uses()
+            .filter(|usage| is_inside(usage.operation))
+            .collect();
+        let Some(first) = uses.first() else {
+            continue;
+        };
+        rewriter.set_to_start(branch);
+        let location = first.operation.loc();
+        let complete = WarpGroupDotWaitOp::build(location, &[sum.r#type()], &[sum], 0);
+        let complete = rewriter.insert(complete).result_value(0)?;
+        for usage in uses {
+            usage.operation.set_operand_value(usage.operand, complete);
+        }
+    }
+    Some(())
 }
 
 /// The first operation of a body that computes the first factor of a product from the data read for it, or the
