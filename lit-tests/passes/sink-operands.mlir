@@ -42,6 +42,20 @@ tt.func @written_last(%ma: !ttg.memdesc<128x64xf16, #shared, #smem>, %x: tensor<
   tt.return %3 : tensor<128x128xf32, #sums>
 }
 
+// A store to global memory does not disturb the reads.
+// CHECK-LABEL: @past_a_store
+// CHECK: tt.store
+// CHECK: ttg.local_load %arg0
+// CHECK-NEXT: ttg.local_load %arg1
+// CHECK-NEXT: tt.dot
+tt.func @past_a_store(%ma: !ttg.memdesc<128x64xf16, #shared, #smem>, %mb: !ttg.memdesc<64x128xf16, #shared, #smem>, %c: tensor<128x128xf32, #sums>, %p: tensor<128x128x!tt.ptr<f32>, #sums>) -> tensor<128x128xf32, #sums> {
+  %0 = ttg.local_load %ma : !ttg.memdesc<128x64xf16, #shared, #smem> -> tensor<128x64xf16, #a>
+  %1 = ttg.local_load %mb : !ttg.memdesc<64x128xf16, #shared, #smem> -> tensor<64x128xf16, #b>
+  tt.store %p, %c : tensor<128x128x!tt.ptr<f32>, #sums>
+  %2 = tt.dot %0, %1, %c : tensor<128x64xf16, #a> * tensor<64x128xf16, #b> -> tensor<128x128xf32, #sums>
+  tt.return %2 : tensor<128x128xf32, #sums>
+}
+
 // Into the choice that holds the product.
 // CHECK-LABEL: @into_a_choice
 // CHECK: scf.if

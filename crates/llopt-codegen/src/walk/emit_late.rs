@@ -34,7 +34,7 @@ use llopt_dialects::ttg::effects::ALLOCATION_OFFSET;
 use llopt_dialects::{tt, ttg};
 use llopt_mlir::ir::{self, OperationExt, ValueExt};
 use llopt_plan::gather::GatherPlan;
-use llopt_plan::late_operands::{self, disturbs};
+use llopt_plan::late_operands::{self, disturbs, disturbs_shared_memory};
 use llopt_plan::tensor::{TensorType, ValueType};
 use melior::ir::{BlockLike, BlockRef, OperationRef, Value};
 
@@ -106,7 +106,7 @@ fn defer_chain(lowering: &mut FunctionLowering<'_, '_>, dot: tt::DotOp<'_, '_>) 
     let mut chain: HashSet<usize> = late_operands::chain(dot).into_iter().map(key).collect();
     let mut next = product.previous_op();
     while let Some(op) = next.filter(|_| !chain.is_empty()) {
-        if disturbs(op) || integer_attribute(op, ALLOCATION_OFFSET).is_some() {
+        if disturbs_shared_memory(op) || integer_attribute(op, ALLOCATION_OFFSET).is_some() {
             break;
         }
         let is_late = |user| user == product || lowering.late.deferred.contains(&key(user));

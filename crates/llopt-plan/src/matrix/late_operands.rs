@@ -20,6 +20,7 @@
 use std::collections::HashSet;
 
 use llopt_dialects::meaning::facts::{Control, OpFacts, Transfer};
+use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
 use llopt_dialects::tt::DotOp;
 use llopt_dialects::ttg::LocalLoadOp;
 use llopt_mlir::dialect::EffectKind;
@@ -232,7 +233,7 @@ fn key(operation: OperationRef<'_, '_>) -> usize {
 /// The operations of a product's chain, in the order of execution.
 ///
 /// Ensures: only the chain and the product, as its operand, use what they compute; and no operation between them and
-/// the product [`disturbs`] memory.
+/// the product [`disturbs_shared_memory`].
 #[must_use]
 pub fn chain<'c: 'a, 'a>(dot: DotOp<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
     let product = dot.operation();
@@ -297,7 +298,7 @@ pub fn is_elementwise(operation: OperationRef<'_, '_>) -> bool {
         && operation.result_types().all(TypeExt::is_tensor)
 }
 
-/// Whether no operation disturbs memory between an operation and a later product, in the same block or in
+/// Whether no operation disturbs shared memory between an operation and a later product, in the same block or in
 /// conditionals nested in it.
 fn reaches<'c: 'a, 'a>(from: OperationRef<'c, 'a>, product: OperationRef<'c, 'a>) -> bool {
     let mut inner = product;
@@ -308,7 +309,7 @@ fn reaches<'c: 'a, 'a>(from: OperationRef<'c, 'a>, product: OperationRef<'c, 'a>
             if operation == from {
                 return true;
             }
-            if disturbs(operation) {
+            if disturbs_shared_memory(operation) {
                 return false;
             }
             next = operation.previous_op();
@@ -326,9 +327,26 @@ fn reaches<'c: 'a, 'a>(from: OperationRef<'c, 'a>, product: OperationRef<'c, 'a>
 /// Whether an operation may do more to memory than read it, or may wait for other threads.
 #[must_use]
 pub fn disturbs(operation: OperationRef<'_, '_>) -> bool {
+    does_more_than_read(operation, |_| true)
+}
+
+/// Whether an operation may do more to other than global memory than read it, or may wait for other threads.
+#[must_use]
+pub fn disturbs_shared_memory(operation: OperationRef<'_, '_>) -> bool {
+    does_more_than_read(operation, |effect| {
+        let resource = effect.resource;
+        resource.is_none_or(|resource| !std::ptr::eq(resource, &GLOBAL_MEMORY))
+    })
+}
+
+/// Whether effects of an operation that count are others than reading.
+fn does_more_than_read(
+    operation: OperationRef<'_, '_>,
+    counts: impl Fn(&Effect<'_, '_>) -> bool,
+) -> bool {
     let reads = |effects: Vec<Effect<'_, '_>>| {
-        let mut effects = effects.iter();
-        effects.all(|effect| effect.kind == EffectKind::Read)
+        let mut counted = effects.iter().filter(|effect| counts(effect));
+        counted.all(|effect| effect.kind == EffectKind::Read)
     };
     !operation.is_memory_effect_free() && !operation.effects().is_some_and(reads)
 }

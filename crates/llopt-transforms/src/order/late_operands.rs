@@ -21,8 +21,8 @@ use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::late_operands::{
-    LATE, chain, computing_exceeds_registers, disturbs, exceeds_registers, is_elementwise, room,
-    words,
+    LATE, chain, computing_exceeds_registers, disturbs_shared_memory, exceeds_registers,
+    is_elementwise, room, words,
 };
 use llopt_plan::plans::Plans;
 use llopt_plan::product::is_by_threads;
@@ -122,7 +122,7 @@ fn issue_behind<'c: 'a, 'a>(dot: DotOp<'c, 'a>, rewriter: &mut Rewriter<'c, 'a>)
             let made = value.defining_op();
             made.is_some_and(|made| copies.contains(&made))
         };
-        !disturbs(*other) && !other.operand_values().any(uses_copy)
+        !disturbs_shared_memory(*other) && !other.operand_values().any(uses_copy)
     };
     if !others.iter().all(is_free) {
         return;
