@@ -114,3 +114,51 @@ tt.func @scarce(%p: !tt.ptr<f16>, %ma: !ttg.memdesc<128x64xf16, #shared, #smem>,
   tt.return %3, %2 : tensor<128x128xf32, #sums>, tensor<128x64xf16, #l>
 }
 }
+
+// -----
+
+// Where an assembler orders instructions and no copies go ahead, what the second product of an iteration takes is loaded behind what the
+// first one takes: nothing moves over the wait for a product later. Its address depends on no result of the first product.
+
+#wide = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [8, 1], order = [1, 0]}>
+#wgmma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 128, 16]}>
+#factor = #ttg.dot_op<{opIdx = 0, parent = #wgmma, kWidth = 2}>
+#rows = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+!tile = tensor<128x128x!tt.ptr<bf16>, #wide>
+!sums = tensor<128x128xf32, #wgmma>
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+
+// CHECK-LABEL: @past_a_product
+// CHECK: scf.for
+// CHECK: tt.load %{{.*}} : tensor<128x128x!tt.ptr<bf16>
+// CHECK-NEXT: %[[AT:.*]] = tt.addptr %arg2
+// CHECK-NEXT: %[[SECOND:.*]] = tt.load %[[AT]]
+// CHECK-NEXT: ttg.local_alloc
+// CHECK-NEXT: ttng.warp_group_dot
+// CHECK: ttg.local_alloc %[[SECOND]]
+// CHECK: ttng.warp_group_dot
+tt.func @past_a_product(%q: !ttg.memdesc<128x128xbf16, #rows, #smem>, %k: !tile, %v: !tile, %n: i32) -> !sums {
+  %zero = arith.constant dense<0.0> : !sums
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (!sums) : i32 {
+    %by = tt.splat %i : i32 -> tensor<128x128xi32, #wide>
+    %k_at = tt.addptr %k, %by : !tile, tensor<128x128xi32, #wide>
+    %k_tile = tt.load %k_at : !tile
+    %k_buffer = ttg.local_alloc %k_tile : (tensor<128x128xbf16, #wide>) -> !ttg.memdesc<128x128xbf16, #rows, #smem>
+    %scores = ttng.warp_group_dot %q, %k_buffer, %zero {inputPrecision = 0 : i32} : !ttg.memdesc<128x128xbf16, #rows, #smem> * !ttg.memdesc<128x128xbf16, #rows, #smem> -> !sums
+    %p = math.exp2 %scores : !sums
+    %p_narrow = arith.truncf %p : !sums to tensor<128x128xbf16, #wgmma>
+    %p_factor = ttg.convert_layout %p_narrow : tensor<128x128xbf16, #wgmma> -> tensor<128x128xbf16, #factor>
+    %v_at = tt.addptr %v, %by : !tile, tensor<128x128xi32, #wide>
+    %v_tile = tt.load %v_at : !tile
+    %v_buffer = ttg.local_alloc %v_tile : (tensor<128x128xbf16, #wide>) -> !ttg.memdesc<128x128xbf16, #rows, #smem>
+    %next = ttng.warp_group_dot %p_factor, %v_buffer, %sum {inputPrecision = 0 : i32} : tensor<128x128xbf16, #factor> * !ttg.memdesc<128x128xbf16, #rows, #smem> -> !sums
+    scf.yield %next : !sums
+  }
+  tt.return %r : !sums
+}
+
+}

@@ -2,7 +2,7 @@
 
 A collection gives names, what each calls, and what both processes have on their path. In one process Triton compiles, in another
 one llopt from the `.ttir` that Triton's frontend makes, with caches of their own. Both call each case with the same arguments, in
-turns, and CUPTI's activities tell how long each kernel took. Where a library has several configurations it measures and chooses,
+turns, and CUPTI's activities tell how long each kernel took; launches do not overlap. Where a library has several configurations it measures and chooses,
 for each compiler by itself. As compiling disturbs that, `--jobs` processes of each compiler compile everything before, and measure
 for themselves.
 
@@ -126,6 +126,8 @@ def start(collection, arguments, scratch, compiler, folder, names, is_timed=True
     )
     if compiler == "llopt":
         environment["TRITON_LLOPT"] = "ttir"
+        # The time of a kernel that begins before the one in front of it ends would contain waiting.
+        environment["TRITON_LLOPT_DEPENDENT_LAUNCH"] = "0"
     command = [sys.executable, collection.script, str(arguments.folder), "--child", compiler]
     command += [] if is_timed else ["--compile-only"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}

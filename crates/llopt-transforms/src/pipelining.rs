@@ -86,7 +86,7 @@ mod indirect;
 mod last_iterations;
 mod late_waits;
 pub mod latencies;
-mod live_registers;
+pub(crate) mod live_registers;
 mod loads;
 mod order;
 mod overlap;

@@ -6,6 +6,7 @@ pub(crate) mod c_api;
 pub(crate) mod demand_order;
 pub mod device_library;
 pub mod diagnostics;
+pub(crate) mod early_values;
 pub mod emit;
 pub mod emitter;
 pub(crate) mod exchanges;

@@ -38,8 +38,8 @@ use llopt_target::{Feature, Target};
 use crate::error::CodegenError;
 use crate::llvm::instructions::{any, called, change_all, users};
 use crate::llvm::{
-    addresses, emit, exchanges, first_wait, fragment_phis, late_values, parts_where_taken,
-    recomputed, vector_arithmetic,
+    addresses, early_values, emit, exchanges, first_wait, fragment_phis, late_values,
+    parts_where_taken, recomputed, vector_arithmetic,
 };
 use crate::targets::back_end::{VendorPasses, back_end};
 
@@ -104,6 +104,7 @@ pub fn optimize(
     if !target.llvm_allocates_registers() {
         return Ok(Optimized::default());
     }
+    early_values::compute_early(module, target, &*back_end);
     let limits = late_values::order(module, target, &*back_end);
     first_wait::compute_before(module, &*back_end);
     let assembly = recomputed::recompute(module, target, &*back_end, || {

@@ -18,22 +18,34 @@
 //! the data, the operands and the accumulators do not fit into registers together, nor where an assembler orders
 //! instructions by itself. Loads behind the products that lack registers were tried: RDNA's masked loads are branches, and
 //! what is computed before one could then no longer be packed before the next.
+//!
+//! Such an assembler moves no load over a product either, as the wait for it and the barriers around it order all memory. In a loop
+//! whose loads go no iterations ahead, as with one stage, what the second product of attention takes is loaded behind the softmax,
+//! and the block waits for it. There a load comes right behind those in front of the first product, if its data fit
+//! into registers until they are used, and as many blocks stay resident. A [paged
+//! attention](../../../../docs/performance/unseen-kernels.md) of 128 x 128 took 1.17 of Triton's time before.
 
 use std::cmp::Ordering;
 
+use llopt_dialects::meaning::facts::{OpFacts, Unit};
 use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
 use llopt_dialects::tables::module::{num_warps, threads_per_warp};
 use llopt_dialects::ttg::LocalLoadOp;
-use llopt_mlir::dialect::EffectKind;
+use llopt_mlir::dialect::{EffectKind, Resource};
 use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
 use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
-use llopt_plan::late_operands::{disturbs, is_scarce, words};
+use llopt_plan::late_operands::{self, disturbs, is_scarce, words};
 use llopt_plan::plans::Plans;
 use melior::ir::OperationRef;
 
 use crate::allocation::plans_of;
+use crate::loops::view::For;
+use crate::pipelining::live_registers::live_after;
 use crate::products::is_product;
+
+/// Registers of a thread in addition to tensors that are live: the median of what `ptxas` takes beside these.
+const BESIDE_PRODUCTS: u32 = 62;
 
 /// The pass.
 pub static ISSUE: PassSpec = PassSpec {
@@ -50,14 +62,19 @@ pub static ISSUE: PassSpec = PassSpec {
 
 /// Moves the loads before each product.
 fn issue(module: OperationRef<'_, '_>, plans: &Plans) {
+    let mut rewriter = Rewriter::new(module.ctx());
     if !plans.target().llvm_allocates_registers() {
+        let mut loops = Vec::new();
+        module.for_each_op(Walk::PreOrder, |operation| loops.extend(For::of(operation)));
+        for of in loops {
+            advance_past_products(of, plans, &mut rewriter);
+        }
         return;
     }
     let mut products = Vec::new();
     module.for_each_op(Walk::PreOrder, |operation| {
         products.extend(Some(operation).filter(|operation| is_product(*operation)));
     });
-    let mut rewriter = Rewriter::new(module.ctx());
     for product in products {
         advance(product, plans, &mut rewriter);
     }
@@ -84,6 +101,78 @@ fn advance<'c: 'a, 'a>(
             rewriter.move_before(needed, first);
         }
     }
+}
+
+/// Moves the loads of a loop that none of its copies goes ahead of to where those in front of its first product are.
+fn advance_past_products<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    plans: &Plans,
+    rewriter: &mut Rewriter<'c, 'a>,
+) {
+    let is_copy = |operation: &OperationRef<'c, 'a>| {
+        let work = OpFacts::of(*operation).asynchronous;
+        work.is_some_and(|work| work.unit == Unit::Copy)
+    };
+    if of.has_loops() || of.operations().iter().any(is_copy) {
+        return;
+    }
+    while let Some((load, first)) = load_behind_product(of, plans) {
+        for needed in needed_after(first, load).unwrap_or_default() {
+            rewriter.move_before(needed, first);
+        }
+    }
+}
+
+/// A load behind a product that may come before it, and the operation in front of which.
+fn load_behind_product<'c: 'a, 'a>(
+    of: For<'c, 'a>,
+    plans: &Plans,
+) -> Option<(OperationRef<'c, 'a>, OperationRef<'c, 'a>)> {
+    let operations = of.operations();
+    let words = live_after(of, &[], plans);
+    let product = operations.iter().position(|own| is_product(*own))?;
+    let begins = operations[..product]
+        .iter()
+        .rposition(|own| is_load(*own) || may_change_global_memory(*own));
+    let begins = begins.map_or(0, |last| last + 1);
+    let disturbed = operations[begins..]
+        .iter()
+        .position(|own| may_change_global_memory(*own));
+    let end = disturbed.map_or(operations.len(), |at| begins + at);
+    let first = operations[begins];
+    let (target, threads) = (plans.target(), threads(first));
+    let taken = |words: u32| words + BESIDE_PRODUCTS;
+    let peak = words.iter().copied().max()?;
+    let blocks = |words| target.resident_blocks(threads, taken(words), 0);
+    let fits = |at: usize, load: OperationRef<'c, 'a>| {
+        let loaded: Option<u32> = load
+            .result_values()
+            .map(|value| late_operands::words(value, plans.types()))
+            .sum();
+        let most = words[begins..at].iter().copied().max();
+        let most = most.zip(loaded).map(|(most, loaded)| most + loaded);
+        most.is_some_and(|most| {
+            taken(most) <= target.plain_registers_of_each(threads)
+                && blocks(most.max(peak)) == blocks(peak)
+        })
+    };
+    let behind = operations.iter().enumerate().take(end).skip(product + 1);
+    let mut loads = behind.filter(|(_, own)| is_load(**own));
+    let (_, load) =
+        loads.find(|(at, load)| fits(*at, **load) && needed_after(first, **load).is_some())?;
+    Some((*load, first))
+}
+
+/// Whether an operation may do more to global memory than read it, or may wait for other threads.
+fn may_change_global_memory(operation: OperationRef<'_, '_>) -> bool {
+    let is_harmless = operation.effects().is_some_and(|effects| {
+        let mut effects = effects.iter();
+        effects.all(|effect| {
+            let is_other = |resource: &Resource| !std::ptr::eq(resource, &GLOBAL_MEMORY);
+            effect.kind == EffectKind::Read || effect.resource.is_some_and(is_other)
+        })
+    });
+    !operation.is_memory_effect_free() && !is_harmless
 }
 
 fn threads(operation: OperationRef<'_, '_>) -> u32 {

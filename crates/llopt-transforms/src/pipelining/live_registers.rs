@@ -79,7 +79,7 @@ pub(super) fn live_registers<'c: 'a, 'a>(of: For<'c, 'a>, plans: &Plans) -> u32 
 
 /// The registers of a thread that are live after each operation of a loop, without what loads bring `ahead` to shared
 /// memory: an operation may write where its operands were.
-pub(super) fn live_after<'c: 'a, 'a>(
+pub(crate) fn live_after<'c: 'a, 'a>(
     of: For<'c, 'a>,
     ahead: &[OperationRef<'c, 'a>],
     plans: &Plans,

@@ -1,5 +1,7 @@
 //! The operations that have to be executed ahead so that others can be.
 
+use llopt_dialects::meaning::facts::{OpFacts, Transfer};
+use llopt_dialects::scf::IfOp;
 use llopt_dialects::tt::LoadOp;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
 use llopt_mlir::rewrite::Rewriter;
@@ -23,6 +25,17 @@ pub(super) fn loads_in<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Vec<LoadO
         (None, Some(search)) => search.loads(),
         (None, None) => Vec::new(),
     }
+}
+
+/// Whether an operation computes elements of several ones that different threads may hold, such as a reduction or a scan.
+fn combines_elements(operation: OperationRef<'_, '_>) -> bool {
+    let has_steps = operation.region_refs().next().is_some() && IfOp::of(operation).is_none();
+    let transfer = OpFacts::of(operation).layouts;
+    let is_whole = matches!(
+        transfer,
+        Transfer::Reduce | Transfer::Gather | Transfer::Histogram | Transfer::Product
+    );
+    has_steps || is_whole
 }
 
 impl<'c: 'a, 'a> Slice<'c, 'a> {
@@ -92,8 +105,8 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
         self.operations.iter().copied().filter_map(LoadOp::of)
     }
 
-    /// Duplicates operations of the slice that others use too, except loads: values that are carried from stage to stage
-    /// take registers, and addresses are cheap to compute.
+    /// Duplicates operations of the slice that others use too, except loads and what combines elements: values that are carried from
+    /// stage to stage take registers, and addresses are cheap to compute.
     pub(super) fn split(
         &mut self,
         of: For<'c, 'a>,
@@ -111,7 +124,8 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
             };
             let uses = || operation.result_values().flat_map(|result| result.uses());
             let mut outside = uses().filter(|usage| !is_ours(usage.operation));
-            if !loads_in(operation).is_empty() || outside.next().is_none() {
+            let is_made_once = !loads_in(operation).is_empty() || combines_elements(operation);
+            if is_made_once || outside.next().is_none() {
                 continue;
             }
             rewriter.set_before(operation);

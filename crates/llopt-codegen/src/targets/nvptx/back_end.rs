@@ -11,7 +11,7 @@ use super::{Nvptx, library};
 use crate::llvm::c_api::OmittedPass;
 use crate::llvm::instructions::change_all;
 use crate::llvm::library_search::Library;
-use crate::llvm::{c_api, demand_order, recurrences, trip_counts};
+use crate::llvm::{c_api, demand_order, early_values, recurrences, trip_counts};
 use crate::options::CodegenOptions;
 use crate::targets::back_end::{BackEnd, Effect, VendorPasses};
 
@@ -52,7 +52,10 @@ impl BackEnd for Nvptx {
             repeats: true,
             // It writes sums so that they have parts in common, after the optimiser has done the same: no listing of a
             // corpus differs without it.
-            idle: vec![OmittedPass::always(c"nary-reassociate")],
+            idle: vec![
+                OmittedPass::always(c"nary-reassociate"),
+                OmittedPass::always(c"machine-sink"),
+            ],
         }
     }
 
@@ -74,6 +77,7 @@ impl BackEnd for Nvptx {
         fold_address_offsets(module);
         recurrences::hide_beginnings(module);
         trip_counts::show(module);
+        early_values::compute_early(module, self.target, self);
         demand_order::order(module, self.target, self);
         false
     }
