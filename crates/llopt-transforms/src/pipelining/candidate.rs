@@ -194,6 +194,20 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             && fit_beside(self.of, both + ADDRESSES, self.warps, plans)
     }
 
+    /// The stages that are wanted, or as many as leave registers to what comes through them: an assembler loads the data of all first
+    /// iterations before it stores any.
+    fn most_stages(&self, wanted: u32, facts: &AxisAnalysis, plans: &Plans) -> u32 {
+        let target = plans.target();
+        let loads = self.loads.iter();
+        let each: u32 = loads.map(|load| load.registers(facts, plans)).sum();
+        if each == 0 || target.llvm_allocates_registers() || wanted == 0 {
+            return wanted;
+        }
+        let all = target.plain_registers_of_each(self.warps * target.warp_size());
+        let left = all.saturating_sub(self.registers(plans));
+        wanted.min((1 + left / each).max(2))
+    }
+
     /// Pipelines the loop, in as many stages as are wanted if they fit.
     ///
     /// # Errors
@@ -216,7 +230,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         let iterations = induction::most_iterations(of);
         let factors: Vec<OperationRef> = self.loads.iter().map(Load::operation).collect();
         let rings = depth::Rings {
-            asked: wanted,
+            asked: self.most_stages(wanted, facts, plans),
             iterations,
             needed: scheduled.stages,
             loaded: match residence.is_filled_once {

@@ -30,6 +30,9 @@
 //! resident. That changes nothing as long as each scheduler has two warps, of which one issues while the other waits; a loop of
 //! which that is no longer so stays as it was.
 //!
+//! Elements without neighbours in memory, as the channels of a convolution's input, come through a register each, all those of a
+//! pipeline's first iterations together.
+//!
 //! A loop of which a single wide iteration is left has no pipeline: all that it loads comes through registers, and is live
 //! from the loads, which are together, to its uses.
 //!
@@ -61,7 +64,7 @@ use std::collections::HashMap;
 
 use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::tables::types::{Pointer, RankedTensor, element_or_self};
-use llopt_dialects::tt::{LoadOp, MakeRangeOp, SplatOp};
+use llopt_dialects::tt::{FuncOp, LoadOp, MakeRangeOp, SplatOp};
 use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, key};
 use llopt_plan::elementwise;
 use llopt_plan::plans::Plans;
@@ -71,6 +74,7 @@ use melior::ir::{OperationRef, Value, ValueLike};
 use super::axes::{Relation, shape};
 use super::proof::Proof;
 use super::rewrite::FACTOR;
+use crate::axis::AxisAnalysis;
 use crate::layouts::times;
 use crate::loops::induction::is_multiple;
 use crate::loops::needs::needs;
@@ -88,6 +92,10 @@ const EXPOSED_SPECIAL: f64 = 0.25;
 const UNPIPELINED: u32 = 1;
 /// Registers of a thread for addresses and counters.
 const BESIDE: u32 = 40;
+/// Registers of a thread for an address.
+const ADDRESS: u32 = 2;
+/// Bytes of the smallest asynchronous copy.
+const LEAST_COPIED: u64 = 4;
 /// By which part of it an iteration must become shorter.
 const MARGIN: f64 = 0.02;
 
@@ -173,6 +181,16 @@ pub(super) fn compare(
             "{} warps would be resident instead of {}, too few to hide latencies",
             after * warps,
             before * warps
+        ));
+    }
+    let ahead = match asked {
+        UNPIPELINED => 0,
+        _ => fewest - 1,
+    };
+    let scattered = ahead * Body::new(of, proof, FACTOR, setting, &plans).scattered();
+    if scattered > 0 && wide.registers + scattered > most {
+        return Err(format!(
+            "elements that are too far apart to be moved together would take {scattered} registers of a thread, with their addresses, on their way to shared memory"
         ));
     }
     let mut depths = (fewest..=asked.max(fewest)).rev();
@@ -434,6 +452,32 @@ impl<'b, 'c: 'a, 'a> Body<'b, 'c, 'a> {
             }
         }
         (own.values().sum(), besides.values().sum())
+    }
+
+    /// Registers of a thread for the elements that an iteration loads one by one, as no copy moves so few neighbours, or the smallest
+    /// ones do, and for their addresses.
+    fn scattered(&self) -> u32 {
+        let function = self.of.operation().parent_named(FuncOp::NAME);
+        let facts = function.map(AxisAnalysis::of);
+        let operations = self.of.operations().into_iter();
+        let loads = operations.filter_map(LoadOp::of).filter_map(|load| {
+            let facts = facts.as_ref()?.facts(load.ptr());
+            let tensor = RankedTensor::of(load.result().r#type())?;
+            let bytes = tensor
+                .element()
+                .bit_width()
+                .unwrap_or(u32::BITS)
+                .div_ceil(8);
+            let dims = facts.dims.iter();
+            let neighbours = dims.map(|dim| dim.contiguity.get()).max()?;
+            let is_scattered = neighbours * u64::from(bytes) <= LEAST_COPIED;
+            is_scattered.then(|| {
+                let axes = self.proof.axes.of_value(load.result());
+                let threads = u64::from(self.warps * self.target.warp_size());
+                (1 + ADDRESS) * self.elements(load.result(), &axes).div_ceil(threads) as u32
+            })
+        });
+        loads.sum()
     }
 
     /// Registers of a thread for a value.
