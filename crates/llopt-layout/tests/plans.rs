@@ -5,7 +5,7 @@ mod machines;
 
 use executor::{follow, held};
 use llopt_layout::plan::{
-    Machine, Movement, Outline, PlanError, Request, Scope, SwizzleRequest, cheapest,
+    Machine, Movement, Outlines, PlanError, Request, Scope, SwizzleRequest, cheapest,
     cheapest_price, plan, plan_as,
 };
 use llopt_layout::{Dim, LinearLayout};
@@ -269,9 +269,12 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
     let machines = [WARP32_MATRIX, WAVE64, WAVE64_BANKS64];
     let mut followed = std::collections::BTreeMap::new();
     let mut bounded = 0u32;
+    // Ends of all pairs, of which those of one kind share what is known of it.
+    let mut all = machines.map(|_| Outlines::default());
     for seed in 1..=PAIRS / 5 {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let machine = machines[random.below(3) as usize];
+        let number = random.below(3) as usize;
+        let (machine, all) = (machines[number], &mut all[number]);
         let (from, to) = pair(&mut random, &machine);
         let element_bits = 8 << random.below(4);
         let best = cheapest(&from, &to, element_bits, &machine);
@@ -287,10 +290,17 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
             priced.as_ref().copied()
         );
         let free = best.is_ok_and(|plan| matches!(plan.kind(), "none" | "register"));
-        let outline = |layout| Outline::new(layout, element_bits, &machine);
-        if let (Some(of_from), Some(of_to)) = (outline(&from), outline(&to)) {
-            let [least, unhidden] =
-                [false, true].map(|hides_waits| of_from.least(&of_to, &machine, hides_waits).cost);
+        let mut outlines = Outlines::default();
+        let ends = [&from, &to].map(|layout| outlines.add(layout, element_bits, &machine));
+        if let [Some(of_from), Some(of_to)] = ends {
+            let among_all = [&from, &to].map(|layout| all.add(layout, element_bits, &machine));
+            let among_all = among_all.map(|end| end.expect("an end"));
+            let [least, unhidden] = [false, true].map(|hides_waits| {
+                let least = outlines.least(of_from, of_to, &machine, hides_waits);
+                let again = all.least(among_all[0], among_all[1], &machine, hides_waits);
+                assert_eq!(least, again, "seed {seed}: as others of this kind");
+                least.cost
+            });
             if let Ok(priced) = priced {
                 let (cost, working) = (priced.cost, priced.cost - priced.waiting);
                 assert!(least == 0.0 || !free, "seed {seed}");
@@ -327,11 +337,13 @@ fn plans_that_are_asked_for_are_of_that_kind_and_right() {
                     assert!(is(kinds.store, shared.store.instruction.kind));
                     assert!(is(kinds.load, shared.load.instruction.kind));
                     let costs = &machine.costs;
-                    if let (Some(of_from), Some(of_to)) = (outline(&from), outline(&to))
+                    if let [Some(of_from), Some(of_to)] = ends
                         && shared.rounds.is_empty()
                     {
-                        assert!(of_from.least_store(&machine) <= shared.store.cost(costs));
-                        assert!(of_to.least_load(&machine) <= shared.load.cost(costs));
+                        let stored = outlines.least_store(of_from, &machine);
+                        let loaded = outlines.least_load(of_to, &machine);
+                        assert!(stored <= shared.store.cost(costs));
+                        assert!(loaded <= shared.load.cost(costs));
                     }
                 }
                 _ => panic!("seed {seed}, {name}: {plan:#?}"),
@@ -387,9 +399,10 @@ fn lanes_that_registers_hold_are_exchanged_by_swaps() {
         for element_bits in [8, 16, 32, 64] {
             let plans = plan(&from, &to, element_bits, &WAVE64_BANKS64).expect("plans");
             // One exchange makes two words, which the bound has to know.
-            let outline = |layout| Outline::new(layout, element_bits, &WAVE64_BANKS64);
-            let ends = outline(&from).zip(outline(&to)).expect("both ends");
-            let least = ends.0.least(&ends.1, &WAVE64_BANKS64, false);
+            let mut outlines = Outlines::default();
+            let ends = [&from, &to]
+                .map(|layout| outlines.add(layout, element_bits, &WAVE64_BANKS64).expect("an end"));
+            let least = outlines.least(ends[0], ends[1], &WAVE64_BANKS64, false);
             assert!(least.cost <= plans[0].cost, "seed {seed}: {least:?}");
             let mut by_swaps = 0;
             for plan in &plans {

@@ -48,7 +48,7 @@ use endpoint::endpoints;
 pub use error::PlanError;
 pub use machine::{Costs, Machine};
 pub use movement::{Movement, Plan};
-pub use outline::{Least, Outline};
+pub use outline::{Least, OutlineId, Outlines};
 pub use padding::{PaddedMemory, Padding, pad};
 pub use request::{NoSuchRequest, Request, plan_as};
 pub use shared::{Chunk, RoundBit, SharedAccess, SharedPlan, SwizzleRequest, synthesize};

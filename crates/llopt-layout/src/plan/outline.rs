@@ -1,8 +1,8 @@
 //! A bound of what a conversion costs, without a search for its plan.
 //!
 //! A search for layouts asks for the prices of thousands of conversions and takes few of them. Most of a price follows
-//! from the two ends alone, so what a layout is to every conversion from or to it is found once, its [`Outline`], and a bound for
-//! a pair of them takes a few reductions of vectors. Let `A_R` and `A_L` be what the registers and the lanes of the one add to the
+//! from the two ends alone, so what a layout is to every conversion from or to it is found once, its *outline*
+//! ([`Outlines::add`]), and a bound for a pair of them takes a few reductions of vectors. Let `A_R` and `A_L` be what the registers and the lanes of the one add to the
 //! place of an element, and `B_R` and `B_L` those of the other:
 //!
 //! | elements stay in | bound |
@@ -31,6 +31,13 @@
 //! Where there is no more to a trip, that is its price, in the same floats: sums and products are made in the order of
 //! [`price`](super::counts::price), of counts that are not larger, and rounding keeps the order of sums. Vectors of one width have
 //! no conflicts ([`shared`]), so a bound by two of these most likely is the price.
+//!
+//! # Kinds of ends
+//!
+//! Which instructions there are for an end follows from few numbers: how many registers without repeats it has, how wide their
+//! elements are, and which lanes have the same addresses. Hundreds of layouts of a program are of some dozen *kinds*, so the
+//! instructions of a side are found once for each kind, and the least sum once for each pair of kinds with so many directions in
+//! common.
 
 use alloc::vec::Vec;
 
@@ -38,16 +45,34 @@ use super::endpoint::{Endpoint, Vectors};
 use super::packing::per_word;
 use super::{Machine, shared};
 use crate::banks::Access;
-use crate::f2::Subspace;
+use crate::f2::{Echelon, Subspace};
 use crate::instruction::InstructionKind;
-use crate::{Dim, LinearLayout};
+use crate::{Dim, InlineList, LinearLayout, MAX_DIMS};
 
 /// Prices are sums of floats, in another order here.
 const BELOW: f32 = 1.0 - 1e-5;
 
-/// A layout as an end of conversions of which only a bound is asked for.
+/// The number of an outline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OutlineId(u32);
+
+impl OutlineId {
+    /// How many outlines were added before.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Layouts as ends of conversions of which only bounds are asked for, all of them on one machine.
+#[derive(Clone, Debug, Default)]
+pub struct Outlines {
+    outlines: Vec<Outline>,
+    kinds: Vec<Kind>,
+}
+
+/// A layout as an end of conversions.
 #[derive(Clone, Debug)]
-pub struct Outline {
+struct Outline {
     /// What one thread holds, apart from what lane, warp and block add.
     thread: Subspace,
     /// What one warp holds.
@@ -56,12 +81,43 @@ pub struct Outline {
     lanes: Vectors,
     /// The vectors of warps and blocks.
     beyond: [Vectors; 2],
+    kind: usize,
+}
+
+/// What the instructions for an end follow from.
+#[derive(Clone, Debug, PartialEq)]
+struct Traits {
     element_bits: u32,
+    /// The registers without repeats, as log2, and whether there are any others.
+    registers: usize,
+    repeats_registers: bool,
+    lanes: usize,
+    /// The differences of lanes that have the same addresses: a basis of them.
+    same_lanes: Vectors,
+}
+
+/// Ends with the same instructions.
+#[derive(Clone, Debug)]
+struct Kind {
+    traits: Traits,
     /// The ways to store the registers, and those to load them.
     stores: Vec<Way>,
     loads: Vec<Way>,
     /// How many register bits name the elements of a word, if elements are narrower than one and no register repeats another.
     in_word: Option<usize>,
+    /// The trips from here that are known, by the kind of the other end.
+    trips: Vec<Vec<(Meeting, Least)>>,
+}
+
+/// What a trip through memory depends on apart from the kinds of its ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Meeting {
+    /// How many directions registers of both sides have in common, up to those that instructions of a side move at most.
+    common: usize,
+    /// Whether words of registers, where elements are narrower, are not the same on both sides.
+    turns_words: bool,
+    /// What a wavefront of loads costs.
+    wavefront: f32,
 }
 
 /// What no plan of a conversion is below.
@@ -95,25 +151,151 @@ struct Way {
     permutes: u32,
 }
 
-impl Outline {
+impl Outlines {
     /// The outline of a layout for elements of this width; `None` where a conversion is not defined.
-    pub fn new(layout: &LinearLayout, element_bits: u32, machine: &Machine<'_>) -> Option<Outline> {
+    pub fn add(
+        &mut self,
+        layout: &LinearLayout,
+        element_bits: u32,
+        machine: &Machine<'_>,
+    ) -> Option<OutlineId> {
         if !element_bits.is_power_of_two() || !(8..=128).contains(&element_bits) {
             return None;
         }
         // The order of outputs is not part of what a conversion has to do.
-        let mut order: Vec<Dim> = layout.out_dims().to_vec();
-        order.sort_unstable();
-        let ordered = layout.transpose_outs(&order).ok()?;
-        let end = Endpoint::new(&ordered, &ordered);
+        let mut order: InlineList<Dim, MAX_DIMS> = layout.out_dims().iter().copied().collect();
+        let end = match order.is_sorted() {
+            true => Endpoint::new(layout, layout),
+            false => {
+                order.sort_unstable();
+                let ordered = layout.transpose_outs(&order).ok()?;
+                Endpoint::new(&ordered, &ordered)
+            }
+        };
         if end.lanes.len() as u32 > machine.lanes_log2 {
             return None;
         }
-        let count = end.registers.len();
+        let thread = Subspace::span(&end.registers);
+        let outline = Outline {
+            thread,
+            warp: thread.sum(&Subspace::span(&end.lanes)),
+            kind: self.kind(&end, element_bits, machine),
+            registers: end.registers,
+            lanes: end.lanes,
+            beyond: [end.warps, end.blocks],
+        };
+        self.outlines.push(outline);
+        Some(OutlineId(self.outlines.len() as u32 - 1))
+    }
+
+    /// How many outlines there are: their numbers are below.
+    pub fn len(&self) -> usize {
+        self.outlines.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.outlines.is_empty()
+    }
+
+    /// The kind of an end.
+    fn kind(&mut self, end: &Endpoint, element_bits: u32, machine: &Machine<'_>) -> usize {
+        let traits = Traits::of(end, element_bits);
+        let mut known = self.kinds.iter();
+        known
+            .position(|known| known.traits == traits)
+            .unwrap_or_else(|| {
+                self.kinds.push(Kind::new(traits, end, machine));
+                self.kinds.len() - 1
+            })
+    }
+
+    fn of(&self, number: OutlineId) -> &Outline {
+        &self.outlines[number.index()]
+    }
+
+    /// A price below that of all stores of the registers to a buffer, whatever its layout is.
+    ///
+    /// Ensures: not more than the cost of a [`SharedAccess`](super::SharedAccess) of the layout, for the same machine.
+    pub fn least_store(&self, from: OutlineId, machine: &Machine<'_>) -> f32 {
+        least_of_side(&self.kinds[self.of(from).kind].stores, machine)
+    }
+
+    /// The same for all loads of the registers from a buffer.
+    pub fn least_load(&self, to: OutlineId, machine: &Machine<'_>) -> f32 {
+        least_of_side(&self.kinds[self.of(to).kind].loads, machine)
+    }
+
+    /// A price that no plan from one layout to another one of the same tensor is below, or that what is left of it is not below
+    /// if others work while this block waits.
+    ///
+    /// Requires: both outlines are for the same width of elements, and all for the same machine.
+    /// Ensures: not more than [`cheapest_price`](super::cheapest_price) for whatever request that leaves the vectors of
+    /// stores open; zero only where that may be zero.
+    pub fn least(
+        &mut self,
+        from: OutlineId,
+        to: OutlineId,
+        machine: &Machine<'_>,
+        hides_waits: bool,
+    ) -> Least {
+        let costs = &machine.costs;
+        let [from, to] = [from, to].map(|end| &self.outlines[end.index()]);
+        let both = from.thread.sum(&to.thread);
+        let trips = &mut Trips {
+            kinds: &mut self.kinds,
+            ends: [from, to],
+            common: from.registers.len() + to.registers.len() - both.dimension() as usize,
+        };
+        let waiting = if hides_waits { costs.barrier_wait } else { 0.0 };
+        let of_block = |trip: f32| (trip + costs.block_barrier) - waiting;
+        if from.holds_in_warp(to) {
+            let bits = trips.kinds[from.kind].traits.element_bits;
+            let within = from.within_warp(to, &both, bits, machine);
+            if within == 0.0 {
+                return Least::at_least(0.0);
+            }
+            let trip = trips.least(costs.wavefront, machine).cost;
+            let trip = (trip + costs.warp_barrier).min(of_block(trip));
+            return Least::at_least(within.min(trip) * BELOW);
+        }
+        let Least { cost, is_likely } = trips.least(costs.wavefront, machine);
+        let in_block = of_block(cost);
+        let [_, blocks] = &from.beyond;
+        if blocks.is_empty() {
+            return Least {
+                cost: in_block,
+                is_likely,
+            };
+        }
+        let wavefront = costs.remote_wavefront.min(costs.wavefront);
+        let remote = trips.least(wavefront, machine).cost + costs.cluster_barrier;
+        Least::at_least(in_block.min(remote))
+    }
+}
+
+impl Traits {
+    fn of(end: &Endpoint, element_bits: u32) -> Self {
+        let mut addresses = Echelon::new();
+        let same = end.lanes.iter().filter_map(|&lane| addresses.insert(lane));
+        Self {
+            element_bits,
+            registers: end.registers.len(),
+            repeats_registers: end.register_bits as usize != end.registers.len(),
+            lanes: end.lanes.len(),
+            same_lanes: same.collect(),
+        }
+    }
+}
+
+impl Kind {
+    /// The kind of this end.
+    fn new(traits: Traits, end: &Endpoint, machine: &Machine<'_>) -> Self {
+        let (count, element_bits) = (traits.registers, traits.element_bits);
         let in_word = per_word(element_bits).map(|full| full.trailing_zeros() as usize);
-        let in_word = in_word.filter(|&bits| bits <= count && end.register_bits as usize == count);
+        let in_word = in_word.filter(|&bits| bits <= count && !traits.repeats_registers);
         let ways = |access: Access| {
-            let ways = shared::instructions_of_side(&end, access, element_bits, machine);
+            let ways = shared::instructions_of_side(end, access, element_bits, machine);
             let ways = ways.into_iter().map(|instruction| {
                 let moved = instruction.registers_log2();
                 let instructions = 1u32 << (count as u32 - moved);
@@ -130,135 +312,36 @@ impl Outline {
             });
             ways.collect()
         };
-        let thread = Subspace::span(&end.registers);
-        Some(Outline {
-            thread,
-            warp: thread.sum(&Subspace::span(&end.lanes)),
-            element_bits,
+        Self {
             stores: ways(Access::Store),
             loads: ways(Access::Load),
             in_word,
-            registers: end.registers,
-            lanes: end.lanes,
-            beyond: [end.warps, end.blocks],
-        })
-    }
-
-    /// A price below that of all stores of the registers to a buffer, whatever its layout is.
-    ///
-    /// Ensures: not more than the cost of a [`SharedAccess`](super::SharedAccess) of the layout, for the same machine.
-    pub fn least_store(&self, machine: &Machine<'_>) -> f32 {
-        least_of_side(&self.stores, machine)
-    }
-
-    /// The same for all loads of the registers from a buffer.
-    pub fn least_load(&self, machine: &Machine<'_>) -> f32 {
-        least_of_side(&self.loads, machine)
-    }
-
-    /// A price that no plan from this layout to another one of the same tensor is below, or that what is left of it is not below
-    /// if others work while this block waits.
-    ///
-    /// Requires: both outlines are for the same width of elements and the same machine.
-    /// Ensures: not more than [`cheapest_price`](super::cheapest_price) for whatever request that leaves the vectors of
-    /// stores open; zero only where that may be zero.
-    pub fn least(&self, to: &Outline, machine: &Machine<'_>, hides_waits: bool) -> Least {
-        let costs = &machine.costs;
-        let in_warp = to.registers.iter().all(|&v| self.warp.contains(v))
-            && to.lanes.iter().all(|&v| self.warp.contains(v))
-            && self.differs_beyond_within(to, &self.warp);
-        let both = self.thread.sum(&to.thread);
-        let common = self.registers.len() + to.registers.len() - both.dimension() as usize;
-        let waiting = if hides_waits { costs.barrier_wait } else { 0.0 };
-        let of_block = |trip: f32| (trip + costs.block_barrier) - waiting;
-        if in_warp {
-            let within = self.within_warp(to, &both, machine);
-            if within == 0.0 {
-                return Least::at_least(0.0);
-            }
-            let trip = self.trip(to, common, costs.wavefront, machine).cost;
-            let trip = (trip + costs.warp_barrier).min(of_block(trip));
-            return Least::at_least(within.min(trip) * BELOW);
+            traits,
+            trips: Vec::new(),
         }
-        let Least { cost, is_likely } = self.trip(to, common, costs.wavefront, machine);
-        let in_block = of_block(cost);
-        let [_, blocks] = &self.beyond;
-        if blocks.is_empty() {
-            return Least {
-                cost: in_block,
-                is_likely,
-            };
-        }
-        let wavefront = costs.remote_wavefront.min(costs.wavefront);
-        let remote = self.trip(to, common, wavefront, machine).cost + costs.cluster_barrier;
-        Least::at_least(in_block.min(remote))
     }
 
-    /// Whether what warps and blocks add differs by vectors of this space.
-    fn differs_beyond_within(&self, to: &Outline, space: &Subspace) -> bool {
-        let mut all = self.beyond.iter().zip(&to.beyond);
-        all.all(|(own, other)| differ_within(own, other, space))
-    }
-
-    /// What shuffles and selects cost at least, given what the registers of both ends span; zero where nothing moves but the names of
-    /// registers.
-    fn within_warp(&self, to: &Outline, both: &Subspace, machine: &Machine<'_>) -> f32 {
+    /// What a trip through memory from here costs at least without its barrier.
+    fn trip(&self, to: &Kind, meeting: Meeting, machine: &Machine<'_>) -> Least {
         let costs = &machine.costs;
-        let elements = 1u64 << to.registers.len();
-        let outside = both.dimension() - self.thread.dimension();
-        let all_lanes_have_some =
-            differ_within(&self.lanes, &to.lanes, both) && self.differs_beyond_within(to, both);
-        let crossing = match all_lanes_have_some {
-            true => elements - (elements >> outside),
-            false => elements,
-        };
-        let differs = !(differ_within(&self.lanes, &to.lanes, &Subspace::ZERO)
-            && self.differs_beyond_within(to, &Subspace::ZERO));
-        let words = |elements: u64| (elements * u64::from(self.element_bits)).div_ceil(32) as f32;
-        let exchange = match costs.swapped_lanes {
-            0 => costs.shuffle,
-            _ => costs.shuffle.min(costs.busy_select),
-        };
-        let crossing = words(crossing) * exchange;
-        if !differs {
-            return crossing;
-        }
-        // An exchange of half of the lanes of two registers makes two words.
-        let select = match costs.swapped_lanes {
-            0 => costs.busy_select,
-            _ => costs.busy_select / 2.0,
-        };
-        // Shuffles and selects are in different pipes: either one does all, or both work at the same time.
-        let shuffle = costs.shuffle;
-        let at_once = (1.0 + costs.exposed) * shuffle * select / (shuffle + select);
-        crossing.max(words(elements) * shuffle.min(select).min(at_once))
-    }
-
-    /// What a trip through memory costs at least without its barrier, where registers of both sides have so many directions in
-    /// common and a wavefront of loads costs this.
-    fn trip(&self, to: &Outline, common: usize, wavefront: f32, machine: &Machine<'_>) -> Least {
-        let costs = &machine.costs;
-        let in_word = self.in_word.zip(to.in_word).map(|(bits, _)| bits);
-        let differ = in_word.filter(|&bits| self.registers[..bits] != to.registers[..bits]);
-        let turned = differ.map(|bits| {
-            (
-                bits,
-                1 << (self.registers.len().min(to.registers.len()) - bits),
-            )
+        let turned = self.in_word.filter(|_| meeting.turns_words);
+        let turned = turned.map(|bits| {
+            let registers = self.traits.registers.min(to.traits.registers);
+            (bits, 1 << (registers - bits))
         });
         let mut least = Least::at_least(f32::INFINITY);
         for store in &self.stores {
             for load in &to.loads {
                 let widths = store.width.zip(load.width);
                 let narrower = widths.map(|(store, load)| store.min(load));
-                if narrower.is_some_and(|width| width > common) {
+                if narrower.is_some_and(|width| width > meeting.common) {
                     continue;
                 }
                 // In this order, so that it is not above what the same counts cost.
                 let memory = store.accesses
                     + load.accesses
                     + store.wavefronts * costs.wavefront
-                    + load.wavefronts * wavefront;
+                    + load.wavefronts * meeting.wavefront;
                 if memory >= least.cost {
                     continue;
                 }
@@ -278,6 +361,96 @@ impl Outline {
             }
         }
         least
+    }
+}
+
+/// The trips through memory between two ends.
+struct Trips<'o> {
+    kinds: &'o mut Vec<Kind>,
+    ends: [&'o Outline; 2],
+    /// How many directions their registers have in common.
+    common: usize,
+}
+
+impl Trips<'_> {
+    /// What a trip costs at least without its barrier, where a wavefront of loads costs this.
+    fn least(&mut self, wavefront: f32, machine: &Machine<'_>) -> Least {
+        let [from, to] = self.ends;
+        let [of_from, of_to] = [from, to].map(|end| &self.kinds[end.kind]);
+        let in_word = of_from.in_word.zip(of_to.in_word).map(|(bits, _)| bits);
+        let widest = of_from.stores.iter().filter_map(|way| way.width).max();
+        let meeting = Meeting {
+            common: self.common.min(widest.unwrap_or(0)),
+            turns_words: in_word.is_some_and(|bits| from.registers[..bits] != to.registers[..bits]),
+            wavefront,
+        };
+        let known = of_from.trips.get(to.kind).into_iter().flatten();
+        let known = known
+            .filter(|(known, _)| *known == meeting)
+            .map(|known| known.1);
+        if let Some(known) = known.last() {
+            return known;
+        }
+        let least = of_from.trip(of_to, meeting, machine);
+        let (all, trips) = (self.kinds.len(), &mut self.kinds[from.kind].trips);
+        trips.resize(all, Vec::new());
+        trips[to.kind].push((meeting, least));
+        least
+    }
+}
+
+impl Outline {
+    /// Whether each warp holds what it holds in the other layout.
+    fn holds_in_warp(&self, to: &Outline) -> bool {
+        to.registers.iter().all(|&v| self.warp.contains(v))
+            && to.lanes.iter().all(|&v| self.warp.contains(v))
+            && self.differs_beyond_within(to, &self.warp)
+    }
+
+    /// Whether what warps and blocks add differs by vectors of this space.
+    fn differs_beyond_within(&self, to: &Outline, space: &Subspace) -> bool {
+        let mut all = self.beyond.iter().zip(&to.beyond);
+        all.all(|(own, other)| differ_within(own, other, space))
+    }
+
+    /// What shuffles and selects cost at least, given what the registers of both ends span; zero where nothing moves but the names of
+    /// registers.
+    fn within_warp(
+        &self,
+        to: &Outline,
+        both: &Subspace,
+        element_bits: u32,
+        machine: &Machine<'_>,
+    ) -> f32 {
+        let costs = &machine.costs;
+        let elements = 1u64 << to.registers.len();
+        let outside = both.dimension() - self.thread.dimension();
+        let all_lanes_have_some =
+            differ_within(&self.lanes, &to.lanes, both) && self.differs_beyond_within(to, both);
+        let crossing = match all_lanes_have_some {
+            true => elements - (elements >> outside),
+            false => elements,
+        };
+        let differs = !(differ_within(&self.lanes, &to.lanes, &Subspace::ZERO)
+            && self.differs_beyond_within(to, &Subspace::ZERO));
+        let words = |elements: u64| (elements * u64::from(element_bits)).div_ceil(32) as f32;
+        let exchange = match costs.swapped_lanes {
+            0 => costs.shuffle,
+            _ => costs.shuffle.min(costs.busy_select),
+        };
+        let crossing = words(crossing) * exchange;
+        if !differs {
+            return crossing;
+        }
+        // An exchange of half of the lanes of two registers makes two words.
+        let select = match costs.swapped_lanes {
+            0 => costs.busy_select,
+            _ => costs.busy_select / 2.0,
+        };
+        // Shuffles and selects are in different pipes: either one does all, or both work at the same time.
+        let shuffle = costs.shuffle;
+        let at_once = (1.0 + costs.exposed) * shuffle * select / (shuffle + select);
+        crossing.max(words(elements) * shuffle.min(select).min(at_once))
     }
 }
 

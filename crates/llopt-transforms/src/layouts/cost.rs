@@ -25,7 +25,7 @@ use std::cell::RefCell;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_layout::banks::Access;
 use llopt_layout::f2::Echelon;
-use llopt_layout::plan::{self, Least, Machine, Outline, Price, SwizzleRequest};
+use llopt_layout::plan::{self, Least, Machine, OutlineId, Outlines, Price, SwizzleRequest};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{OperationExt, TypeExt, key};
 use llopt_plan::element::Element;
@@ -60,14 +60,10 @@ const TAKEN_OUT: f32 = 2.0;
 /// their bits; `None` where there are no copies.
 type Rings = FxHashMap<(MapId, MapId, usize, u32), Option<f32>>;
 
-/// The number of an end of conversions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct OutlineId(u32);
-
 /// The ends of conversions, and what is known of the prices of conversions between them.
 #[derive(Default)]
-struct Outlines {
-    outlines: Vec<Outline>,
+struct Ends {
+    outlines: Outlines,
     /// By layout and bits of an element; none of those between which nothing is converted.
     numbers: FxHashMap<(MapId, u32), Option<OutlineId>>,
     /// By the numbers of both ends.
@@ -94,14 +90,13 @@ impl KnownPrice {
 }
 
 /// What is known of the prices from one of so many ends to all.
-fn row(prices: &mut Vec<Vec<KnownPrice>>, from: u32, ends: usize) -> &mut Vec<KnownPrice> {
-    let from = from as usize;
-    if prices.len() <= from {
+fn row(prices: &mut Vec<Vec<KnownPrice>>, from: OutlineId, ends: usize) -> &mut Vec<KnownPrice> {
+    if prices.len() <= from.index() {
         prices.resize(ends, Vec::new());
     }
-    let row = &mut prices[from];
+    let row = &mut prices[from.index()];
     if row.len() < ends {
-        row.resize(ends, KnownPrice::NOTHING);
+        row.resize(ends.next_power_of_two(), KnownPrice::NOTHING);
     }
     row
 }
@@ -134,7 +129,7 @@ pub(super) struct Costs {
     /// these are accesses.
     conversions: RefCell<FxHashMap<(MapId, MapId, u32, u32), f32>>,
     pub(super) rings: RefCell<Rings>,
-    outlines: RefCell<Outlines>,
+    ends: RefCell<Ends>,
     of_ops: RefCell<OfOps>,
     computations: RefCell<Computations>,
     reductions: RefCell<Reductions>,
@@ -178,7 +173,7 @@ impl Costs {
             multiplied,
             conversions: RefCell::default(),
             rings: RefCell::default(),
-            outlines: RefCell::default(),
+            ends: RefCell::default(),
             of_ops: RefCell::default(),
             computations: RefCell::default(),
             reductions: RefCell::default(),
@@ -264,15 +259,14 @@ impl Costs {
         };
         self.conversions.borrow_mut().insert(key, cost);
         if parts == 0 {
-            let Outlines {
+            let Ends {
                 outlines,
                 numbers,
                 prices,
-            } = &mut *self.outlines.borrow_mut();
-            let [source, target] = [key.0, key.1].map(|map| numbers.get(&(map, bits)));
-            if let (Some(Some(OutlineId(source))), Some(Some(OutlineId(target)))) = (source, target)
-            {
-                row(prices, *source, outlines.len())[*target as usize].price = Some(cost);
+            } = &mut *self.ends.borrow_mut();
+            let ends = [key.0, key.1].map(|map| numbers.get(&(map, bits)));
+            if let [Some(Some(source)), Some(Some(target))] = ends {
+                row(prices, *source, outlines.len())[target.index()].price = Some(cost);
             }
         }
         cost
@@ -303,14 +297,12 @@ impl Costs {
 
     /// The layout as an end of conversions ([`Costs::least`]).
     pub(super) fn outline(&self, catalog: &Catalog, map: MapId, bits: u32) -> Option<OutlineId> {
-        let Outlines {
+        let Ends {
             outlines, numbers, ..
-        } = &mut *self.outlines.borrow_mut();
-        *numbers.entry((map, bits)).or_insert_with(|| {
-            let outline = Outline::new(&catalog.linear(map), bits, self.machine())?;
-            outlines.push(outline);
-            Some(OutlineId(outlines.len() as u32 - 1))
-        })
+        } = &mut *self.ends.borrow_mut();
+        *numbers
+            .entry((map, bits))
+            .or_insert_with(|| outlines.add(&catalog.linear(map), bits, &self.machine))
     }
 
     /// What is known of [`Costs::converting`] from one end to each of others, where there is one, given what unpacking takes
@@ -321,20 +313,18 @@ impl Costs {
         to: &[Option<(OutlineId, f32)>],
         mut each: impl FnMut(usize, KnownPrice),
     ) {
-        let Outlines {
+        let Ends {
             outlines, prices, ..
-        } = &mut *self.outlines.borrow_mut();
-        let OutlineId(from) = from;
-        let (source, row) = (&outlines[from as usize], row(prices, from, outlines.len()));
+        } = &mut *self.ends.borrow_mut();
+        let row = row(prices, from, outlines.len());
         for (position, to) in to.iter().enumerate() {
-            let Some((OutlineId(to), unpacking)) = to else {
+            let Some((to, unpacking)) = to else {
                 continue;
             };
-            let known = &mut row[*to as usize];
+            let known = &mut row[to.index()];
             if known.least.is_infinite() {
-                let target = &outlines[*to as usize];
                 let Least { cost, is_likely } =
-                    source.least(target, &self.machine, self.hides_waits);
+                    outlines.least(from, *to, &self.machine, self.hides_waits);
                 known.is_likely = is_likely;
                 known.least = match cost {
                     0.0 => 0.0,
@@ -353,8 +343,8 @@ impl Costs {
 
     /// What [`Costs::store`] from this end is not below, whatever the buffer.
     pub(super) fn least_store(&self, from: OutlineId) -> f32 {
-        let OutlineId(from) = from;
-        let stored = self.outlines.borrow().outlines[from as usize].least_store(&self.machine);
+        let ends = self.ends.borrow();
+        let stored = ends.outlines.least_store(from, &self.machine);
         stored + self.of_each_conversion() + self.barrier()
     }
 
@@ -365,8 +355,8 @@ impl Costs {
 
     /// The same for a buffer that waits for its reader ([`super::ahead`]).
     pub(super) fn least_read(&self, to: OutlineId) -> f32 {
-        let OutlineId(to) = to;
-        self.outlines.borrow().outlines[to as usize].least_load(&self.machine)
+        let ends = self.ends.borrow();
+        ends.outlines.least_load(to, &self.machine)
     }
 
     /// What an op costs once in a layout, found only the first time.

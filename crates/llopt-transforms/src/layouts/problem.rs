@@ -8,7 +8,7 @@
 //! | from | to | not below |
 //! |---|---|---|
 //! | registers | the same places | nothing, which is exact |
-//! | registers | registers | what follows from the threads that elements cross ([`llopt_layout::plan::Outline`]) |
+//! | registers | registers | what follows from the threads that elements cross ([`llopt_layout::plan::Outlines`]) |
 //! | registers | a buffer | the least accesses that store these registers, and a barrier |
 //! | a buffer | registers | the least accesses that load these registers |
 //! | a buffer | a buffer | nothing or impossible, which is exact |
@@ -20,17 +20,18 @@
 //!
 //! Most uses have the same layouts at their ends as others, so these tables are made once for all of them.
 
-use std::cell::OnceCell;
 use std::rc::Rc;
 
 use llopt_dialects::tables::types::RankedTensor;
+use llopt_layout::plan::OutlineId;
 use melior::ir::ValueLike;
 use rustc_hash::FxHashMap;
 
 use super::catalog::{Catalog, LayoutId, MapId};
-use super::cost::{Costs, OutlineId, is_condition, times};
+use super::cost::{Costs, is_condition, times};
 use super::engine::Engine;
-use super::labelling::{Cost, IMPOSSIBLE, Known, Problem};
+use super::graph::Use;
+use super::labelling::{IMPOSSIBLE, Known, Problem};
 use super::relation::element_bits;
 
 /// What is known of bringing a tensor from one layout to another before anybody asks for a price depends on this alone.
@@ -132,29 +133,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     table
                 }
             };
-            let columns = wanted.len();
-            let may_compute_it = may_compute && self.is_from_nothing(producer);
-            // What it costs to compute the value in each layout.
-            let of_column: Vec<OnceCell<Option<Cost>>> = match may_compute_it {
-                true => vec![OnceCell::new(); columns],
-                false => Vec::new(),
+            let known = match may_compute && self.is_from_nothing(producer) {
+                true => self.known_or_anew(used, (&given, &wanted), &table),
+                false => table,
             };
-            let known = |from: usize, to: usize| {
-                let moved = table[from * columns + to];
-                let Some(computed) = of_column.get(to).filter(|_| moved.least() != 0) else {
-                    return moved;
-                };
-                let anew = computed.get_or_init(|| {
-                    let layout = wanted[to].filter(|layout| !self.catalog.is_in_memory(*layout))?;
-                    self.computed_anew(used.value, layout)
-                });
-                match (given[from], anew) {
-                    (Some(_), &Some(anew)) => moved.min(anew),
-                    _ => moved,
-                }
-            };
-            let (given, wanted) = (Rc::clone(&given), Rc::clone(&wanted));
-            problem.add_edge_above(producer, consumer, known, move |from, to| {
+            problem.add_edge_of(producer, consumer, known, move |from, to| {
                 match (given[from], wanted[to]) {
                     (Some(from), Some(to)) if may_compute => self.brought(used, from, to),
                     (Some(from), Some(to)) => times(self.moved(used, from, to), used.frequency),
@@ -172,6 +155,33 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         self.agree_along_k(&mut problem, candidates);
         problem
+    }
+
+    /// What is known of bringing an operand from these layouts to those, row by row, or of computing it there where that costs less.
+    fn known_or_anew(
+        &self,
+        used: &Use<'c, 'a>,
+        (given, wanted): (&[Option<LayoutId>], &[Option<LayoutId>]),
+        moved: &[Known],
+    ) -> Rc<[Known]> {
+        let mut known = moved.to_vec();
+        for (column, to) in wanted.iter().enumerate() {
+            let in_registers = to.filter(|layout| !self.catalog.is_in_memory(*layout));
+            let pairs = (column..known.len()).step_by(wanted.len());
+            let moves = |pair: usize| known[pair].least() != 0;
+            let Some(layout) = in_registers.filter(|_| pairs.clone().any(moves)) else {
+                continue;
+            };
+            let Some(anew) = self.computed_anew(used.value, layout) else {
+                continue;
+            };
+            for (pair, _) in pairs.zip(given).filter(|(_, given)| given.is_some()) {
+                if known[pair].least() != 0 {
+                    known[pair] = known[pair].min(anew);
+                }
+            }
+        }
+        known.into()
     }
 }
 

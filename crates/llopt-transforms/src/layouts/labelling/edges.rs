@@ -1,4 +1,7 @@
 //! What pairs of labels cost, found when it is needed.
+//!
+//! Many edges of a program begin with the same table of what is known, as their ends have the same layouts. They share it until
+//! somebody finds out more about a pair of one of them.
 
 use std::cell::{Ref, RefCell};
 use std::fmt;
@@ -78,40 +81,39 @@ pub(super) struct EdgeCosts<'f> {
     terms: Vec<Rc<dyn Term + 'f>>,
     columns: usize,
     /// What is known of all pairs, row by row.
-    known: RefCell<Vec<Known>>,
+    known: RefCell<Rc<[Known]>>,
 }
 
 impl<'f> EdgeCosts<'f> {
-    /// Costs of zero for as many labels of the smaller node and of the larger one.
-    pub(super) fn new(rows: usize, columns: usize) -> Self {
-        Self::of_table(columns, vec![0; rows * columns])
-    }
-
     /// Costs that are known, row by row.
-    pub(super) fn of_table(columns: usize, costs: Vec<Cost>) -> Self {
+    pub(super) fn of_table(columns: usize, costs: impl Iterator<Item = Cost>) -> Self {
         Self {
             terms: Vec::new(),
             columns,
-            known: RefCell::new(costs.into_iter().map(Known::Exactly).collect()),
+            known: RefCell::new(costs.map(Known::Exactly).collect()),
+        }
+    }
+
+    /// The costs of a term, and what is known of them, row by row.
+    pub(super) fn of_term(columns: usize, term: Rc<dyn Term + 'f>, known: Rc<[Known]>) -> Self {
+        Self {
+            terms: vec![term],
+            columns,
+            known: RefCell::new(known),
         }
     }
 
     /// The same costs as those of another edge, which is asked for them, with what is known of them now.
     pub(super) fn as_of(other: &'f EdgeCosts<'_>) -> Self {
-        Self {
-            terms: vec![Rc::new(other)],
-            columns: other.columns,
-            known: other.known.clone(),
-        }
+        let known = Rc::clone(&other.known.borrow());
+        Self::of_term(other.columns, Rc::new(other), known)
     }
 
-    /// Adds a term, and what is known of it for a label of the smaller node and one of the larger.
-    pub(super) fn add(&mut self, term: Rc<dyn Term + 'f>, more: impl Fn(usize, usize) -> Known) {
-        let rows = self.known.get_mut().chunks_mut(self.columns.max(1));
-        for (row, known) in rows.enumerate() {
-            for (column, known) in known.iter_mut().enumerate() {
-                *known = known.plus(more(row, column));
-            }
+    /// Adds a term, and what is known of it, row by row.
+    pub(super) fn add(&mut self, term: Rc<dyn Term + 'f>, more: &[Known]) {
+        let known = Rc::make_mut(self.known.get_mut());
+        for (known, more) in known.iter_mut().zip(more) {
+            *known = known.plus(*more);
         }
         self.terms.push(term);
     }
@@ -123,7 +125,7 @@ impl<'f> EdgeCosts<'f> {
 
     /// What is known of all pairs, row by row.
     pub(super) fn known_of_all(&self) -> Ref<'_, [Known]> {
-        Ref::map(self.known.borrow(), Vec::as_slice)
+        Ref::map(self.known.borrow(), |known| &**known)
     }
 
     /// What is known of a pair.
@@ -134,12 +136,6 @@ impl<'f> EdgeCosts<'f> {
     /// A cost that is known, or one that it is not below.
     pub(super) fn least(&self, row: usize, column: usize) -> Cost {
         self.known_of(row, column).least()
-    }
-
-    /// What [`EdgeCosts::least`] is for all pairs, row by row.
-    pub(super) fn all_least(&self) -> Vec<Cost> {
-        let known = self.known.borrow();
-        known.iter().map(|known| known.least()).collect()
     }
 
     /// How well the cost for two labels is known.
@@ -156,8 +152,13 @@ impl<'f> EdgeCosts<'f> {
         let terms = self.terms.iter().map(|term| term.cost(row, column));
         let cost = terms.fold(0, Cost::saturating_add);
         debug_assert!(known.least() <= cost, "known to be more");
-        self.known.borrow_mut()[row * self.columns + column] = Known::Exactly(cost);
+        self.find_out(row * self.columns + column, Known::Exactly(cost));
         cost
+    }
+
+    /// Writes down what is known of a pair.
+    fn find_out(&self, pair: usize, known: Known) {
+        Rc::make_mut(&mut self.known.borrow_mut())[pair] = known;
     }
 
     /// Finds out more about a cost that is not known, and answers what it is not above if all prices of a choice are asked for.
@@ -185,7 +186,7 @@ impl<'f> EdgeCosts<'f> {
         }
         debug_assert!(before.least() <= now.least(), "known to be more");
         self.take_known_of_terms();
-        self.known.borrow_mut()[pair] = now;
+        self.find_out(pair, now);
         most
     }
 
@@ -196,7 +197,8 @@ impl<'f> EdgeCosts<'f> {
         let Some(tables) = tables else {
             return;
         };
-        for (pair, known) in self.known.borrow_mut().iter_mut().enumerate() {
+        let mut known = self.known.borrow_mut();
+        for (pair, known) in Rc::make_mut(&mut known).iter_mut().enumerate() {
             if known.certainty() > Certainty::Exact {
                 let terms = tables.iter().map(|table| table[pair]);
                 *known = terms.fold(Known::Exactly(0), Known::plus);

@@ -297,7 +297,7 @@ mod tests {
             kept in prop::collection::vec(any::<bool>(), 13),
         ) {
             let (rows, columns) = (costs.len(), 7);
-            let none = EdgeCosts::new(0, 0);
+            let none = EdgeCosts::of_table(0, std::iter::empty());
             let at = |row: usize, column: usize| f64::from(costs[row][column]);
             let pairs = (0..rows).flat_map(|row| (0..columns).map(move |column| at(row, column)));
             let mut link = Link::new([0, 1], &none, [rows, columns], pairs);

@@ -71,14 +71,27 @@ mod relaxation;
 mod rest;
 mod search;
 
+use std::collections::btree_map::Entry;
 use std::rc::Rc;
 
 pub use cost::{Cost, IMPOSSIBLE, Known};
-use edges::EdgeCosts;
+use edges::{EdgeCosts, Term};
 pub(super) use order::MOST_ENTRIES;
 pub use problem::{Labelling, Problem};
 use reduction::Reduction;
 use relaxation::Relaxation;
+
+/// What is known of all pairs of so many labels, row by row.
+fn known_of_pairs(
+    [rows, columns]: [usize; 2],
+    known: impl Fn(usize, usize) -> Known,
+) -> Rc<[Known]> {
+    let mut all = Vec::with_capacity(rows * columns);
+    for row in 0..rows {
+        all.extend((0..columns).map(|column| known(row, column)));
+    }
+    all.into()
+}
 
 impl<'f> Problem<'f> {
     /// A problem without nodes.
@@ -112,6 +125,23 @@ impl<'f> Problem<'f> {
         known: impl Fn(usize, usize) -> Known,
         cost: impl Fn(usize, usize) -> Cost + 'f,
     ) {
+        let sizes = [a, b].map(|end| self.nodes[end].len());
+        let known = match a == b {
+            true => Rc::from([]),
+            false => known_of_pairs(sizes, known),
+        };
+        self.add_edge_of(a, b, known, cost);
+    }
+
+    /// The same, with what is known of all pairs, by the labels of `a` and then by those of `b`. Edges of which the same is known may
+    /// share that.
+    pub fn add_edge_of(
+        &mut self,
+        a: usize,
+        b: usize,
+        known: Rc<[Known]>,
+        cost: impl Fn(usize, usize) -> Cost + 'f,
+    ) {
         if a == b {
             for (label, total) in self.nodes[a].iter_mut().enumerate() {
                 *total = total.saturating_add(cost(label, label));
@@ -119,17 +149,19 @@ impl<'f> Problem<'f> {
             return;
         }
         let (low, high) = (a.min(b), a.max(b));
-        let (rows, columns) = (self.nodes[low].len(), self.nodes[high].len());
-        let costs = self
-            .edges
-            .entry((low, high))
-            .or_insert_with(|| EdgeCosts::new(rows, columns));
-        match a == low {
-            true => costs.add(Rc::new(cost), known),
-            false => costs.add(
+        let [rows, columns] = [low, high].map(|end| self.nodes[end].len());
+        let (term, known): (Rc<dyn Term + 'f>, _) = match a == low {
+            true => (Rc::new(cost), known),
+            false => (
                 Rc::new(move |of_low: usize, of_high: usize| cost(of_high, of_low)),
-                |of_low, of_high| known(of_high, of_low),
+                known_of_pairs([rows, columns], |row, column| known[column * rows + row]),
             ),
+        };
+        match self.edges.entry((low, high)) {
+            Entry::Vacant(edge) => {
+                edge.insert(EdgeCosts::of_term(columns, term, known));
+            }
+            Entry::Occupied(mut edge) => edge.get_mut().add(term, &known),
         }
     }
 

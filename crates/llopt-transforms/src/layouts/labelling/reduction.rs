@@ -33,6 +33,7 @@
 
 use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::rc::Rc;
 
 use super::cost::{Cost, IMPOSSIBLE, Known};
@@ -178,7 +179,7 @@ struct Between<'p> {
     /// Whether its first neighbour is the larger node of the edge.
     is_turned: bool,
     /// What is known of all pairs, as the edge numbers them.
-    known: RefCell<Vec<Known>>,
+    known: RefCell<Rc<[Known]>>,
 }
 
 impl<'p> Between<'p> {
@@ -187,7 +188,7 @@ impl<'p> Between<'p> {
             gone,
             sizes,
             is_turned,
-            known: RefCell::default(),
+            known: RefCell::new(Rc::new([])),
         };
         between.take_known();
         between
@@ -209,7 +210,7 @@ impl<'p> Between<'p> {
                 .flat_map(|column| known.iter().skip(column).step_by(columns).take(rows))
                 .copied()
                 .collect(),
-            false => known,
+            false => known.into(),
         };
     }
 }
@@ -220,7 +221,7 @@ impl Term for Between<'_> {
     }
 
     fn known(&self) -> Option<Ref<'_, [Known]>> {
-        Some(Ref::map(self.known.borrow(), Vec::as_slice))
+        Some(Ref::map(self.known.borrow(), |known| &**known))
     }
 
     fn refine(&self, row: usize, column: usize, asked: Asked) -> Refined {
@@ -316,21 +317,22 @@ impl<'p> Reduction<'p> {
                 is_left[node] = false;
                 let sizes = [one, other].map(|end| whole.nodes[end].len());
                 let (low, high) = between(one, other);
-                let left = edges.entry((low, high)).or_insert_with(|| {
-                    around[one].push(other);
-                    around[other].push(one);
-                    let [rows, columns] = [low, high].map(|end| whole.nodes[end].len());
-                    let costs = EdgeCosts::new(rows, columns);
-                    Left { costs, depth }
-                });
-                left.depth = depth;
                 let between = Rc::new(Between::new(Rc::clone(&gone), sizes, one != low));
-                let columns = whole.nodes[high].len();
-                let known = between.known.borrow();
-                let of_pair = |row: usize, column: usize| known[row * columns + column];
-                left.costs
-                    .add(Rc::clone(&between) as Rc<dyn Term + 'p>, of_pair);
-                drop(known);
+                let known = Rc::clone(&between.known.borrow());
+                match edges.entry((low, high)) {
+                    Entry::Vacant(edge) => {
+                        around[one].push(other);
+                        around[other].push(one);
+                        let columns = whole.nodes[high].len();
+                        let costs = EdgeCosts::of_term(columns, between, known);
+                        edge.insert(Left { costs, depth });
+                    }
+                    Entry::Occupied(mut edge) => {
+                        let edge = edge.get_mut();
+                        edge.costs.add(between, &known);
+                        edge.depth = depth;
+                    }
+                }
                 for end in [one, other] {
                     waits_in[end] = round;
                     later.push(end);

@@ -70,18 +70,14 @@ pub(super) struct Units {
 impl Units {
     /// Those of a problem: as fine as its costs allow.
     fn of(problem: &Problem<'_>) -> Self {
-        let (mut terms, mut sum) = (1.0, 0.0);
-        let mut add = |costs: &mut dyn Iterator<Item = Cost>| {
-            let possible = costs.filter(|cost| *cost != IMPOSSIBLE);
-            terms += 1.0;
-            sum += possible.max().unwrap_or(0) as f64;
-        };
+        let mut sum = 0.0;
         for costs in &problem.nodes {
-            add(&mut costs.iter().copied());
+            sum += largest(costs.iter().copied());
         }
         for costs in problem.edges.values() {
-            add(&mut costs.all_least().into_iter());
+            sum += largest(costs.known_of_all().iter().map(|known| known.least()));
         }
+        let terms = (1 + problem.nodes.len() + problem.edges.len()) as f64;
         let most = (EXACT / 8.0 / terms).floor();
         let mut scale = FINEST;
         while scale > 1.0 && sum * scale > most {
@@ -150,6 +146,12 @@ fn cheapest(costs: &[f64]) -> usize {
     best.0
 }
 
+/// The largest of these costs that is possible.
+fn largest(costs: impl Iterator<Item = Cost>) -> f64 {
+    let possible = costs.filter(|cost| *cost != IMPOSSIBLE);
+    possible.max().unwrap_or(0) as f64
+}
+
 /// A whole number, rounded down.
 fn whole(number: f64) -> f64 {
     let towards_zero = number as i64 as f64;
@@ -192,11 +194,10 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         relaxation.sums = relaxation.nodes.clone();
         for (number, (&(low, high), costs)) in problem.edges.iter().enumerate() {
             let sizes = [low, high].map(|end| problem.nodes[end].len());
-            let least = costs.all_least();
-            let least = least.into_iter().map(|cost| units.scaled(cost));
-            relaxation
-                .links
-                .push(Link::new([low, high], costs, sizes, least));
+            let known = costs.known_of_all();
+            let least = known.iter().map(|known| units.scaled(known.least()));
+            let link = Link::new([low, high], costs, sizes, least);
+            relaxation.links.push(link);
             relaxation.links_of[low][1].push(number);
             relaxation.links_of[high][0].push(number);
         }

@@ -194,7 +194,7 @@ impl<'f> Relaxation<'_, 'f> {
                 let pairs = columns.iter();
                 pairs.map(move |&column| link.costs.least(row, column))
             });
-            let costs = EdgeCosts::of_table(columns.len(), pairs.collect());
+            let costs = EdgeCosts::of_table(columns.len(), pairs);
             rest.edges.insert((low, high), costs);
         }
         rest
