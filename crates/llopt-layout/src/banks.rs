@@ -93,6 +93,15 @@ impl BankModel {
         })
     }
 
+    /// Whether lanes have equal addresses as they must for other lanes to be served together, by the rows of phases, as bits.
+    /// Whatever else addresses are, [`BankModel::phase`] follows from that.
+    pub fn joined(&self, shared: impl Fn(u32) -> bool) -> u32 {
+        let rows = self.phases.iter().enumerate();
+        let is_joined = |joined: &Joined| joined.equal.iter().any(|&d| shared(d));
+        let joined = rows.filter(|(_, row)| row.joined.as_ref().is_some_and(is_joined));
+        joined.fold(0, |rows, (row, _)| rows | 1 << row)
+    }
+
     /// The widest access, in bits per lane; 0 when there is none.
     pub fn widest(&self, access: Access) -> u32 {
         self.phases

@@ -12,6 +12,7 @@ mod accesses;
 mod account;
 mod ahead;
 mod assign;
+mod bringing;
 mod buffer;
 mod candidates;
 mod catalog;

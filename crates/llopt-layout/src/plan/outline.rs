@@ -45,7 +45,7 @@ use super::endpoint::{Endpoint, Vectors};
 use super::packing::per_word;
 use super::{Machine, shared};
 use crate::banks::Access;
-use crate::f2::{Echelon, Subspace};
+use crate::f2::{Subspace, ones};
 use crate::instruction::InstructionKind;
 use crate::{Dim, InlineList, LinearLayout, MAX_DIMS};
 
@@ -85,15 +85,15 @@ struct Outline {
 }
 
 /// What the instructions for an end follow from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Traits {
     element_bits: u32,
     /// The registers without repeats, as log2, and whether there are any others.
     registers: usize,
     repeats_registers: bool,
     lanes: usize,
-    /// The differences of lanes that have the same addresses: a basis of them.
-    same_lanes: Vectors,
+    /// Which lanes are served together as they have the same addresses ([`BankModel::joined`](crate::banks::BankModel::joined)).
+    joined: u32,
 }
 
 /// Ends with the same instructions.
@@ -200,7 +200,7 @@ impl Outlines {
 
     /// The kind of an end.
     fn kind(&mut self, end: &Endpoint, element_bits: u32, machine: &Machine<'_>) -> usize {
-        let traits = Traits::of(end, element_bits);
+        let traits = Traits::of(end, element_bits, machine);
         let mut known = self.kinds.iter();
         known
             .position(|known| known.traits == traits)
@@ -275,15 +275,17 @@ impl Outlines {
 }
 
 impl Traits {
-    fn of(end: &Endpoint, element_bits: u32) -> Self {
-        let mut addresses = Echelon::new();
-        let same = end.lanes.iter().filter_map(|&lane| addresses.insert(lane));
+    fn of(end: &Endpoint, element_bits: u32, machine: &Machine<'_>) -> Self {
+        let shared = |difference: u32| {
+            let mut lanes = ones(difference).map(|lane| end.lanes.get(lane as usize));
+            lanes.try_fold(0, |sum, lane| Some(sum ^ lane?)) == Some(0)
+        };
         Self {
             element_bits,
             registers: end.registers.len(),
             repeats_registers: end.register_bits as usize != end.registers.len(),
             lanes: end.lanes.len(),
-            same_lanes: same.collect(),
+            joined: machine.banks.joined(shared),
         }
     }
 }
@@ -384,16 +386,15 @@ impl Trips<'_> {
             turns_words: in_word.is_some_and(|bits| from.registers[..bits] != to.registers[..bits]),
             wavefront,
         };
-        let known = of_from.trips.get(to.kind).into_iter().flatten();
-        let known = known
-            .filter(|(known, _)| *known == meeting)
-            .map(|known| known.1);
-        if let Some(known) = known.last() {
-            return known;
+        let mut known = of_from.trips.get(to.kind).into_iter().flatten();
+        if let Some((_, least)) = known.find(|(known, _)| *known == meeting) {
+            return *least;
         }
         let least = of_from.trip(of_to, meeting, machine);
         let (all, trips) = (self.kinds.len(), &mut self.kinds[from.kind].trips);
-        trips.resize(all, Vec::new());
+        if trips.len() <= to.kind {
+            trips.resize(all, Vec::new());
+        }
         trips[to.kind].push((meeting, least));
         least
     }

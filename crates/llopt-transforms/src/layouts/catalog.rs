@@ -5,6 +5,7 @@
 //! that follow from an op's relation ([`Relation`]) are cached as well: a chain of a thousand additions computes them
 //! once.
 
+use std::borrow::{Borrow, Cow};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -30,6 +31,11 @@ pub(super) struct MapId(usize);
 /// What an op does to layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct RelationId(usize);
+
+impl RelationId {
+    /// That of most ops: all tensors have the label.
+    const SAME: Self = Self(0);
+}
 
 /// Which layout of an op is derived from which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,9 +95,19 @@ struct Tables {
 }
 
 /// All layouts that occur in one run of the engine.
-#[derive(Default)]
 pub(super) struct Catalog {
     tables: RefCell<Tables>,
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        let mut tables = Tables::default();
+        let same = tables.relations.number(Relation::Same);
+        debug_assert!(RelationId(same) == RelationId::SAME, "it has no number yet");
+        Self {
+            tables: RefCell::new(tables),
+        }
+    }
 }
 
 impl Catalog {
@@ -111,7 +127,11 @@ impl Catalog {
     }
 
     /// The number of an encoding on a shape.
-    pub(super) fn layout(&self, encoding: Encoding, shape: ShapeId) -> LayoutId {
+    pub(super) fn layout(
+        &self,
+        encoding: impl Borrow<Encoding> + Into<Rc<Encoding>>,
+        shape: ShapeId,
+    ) -> LayoutId {
         self.layout_by(encoding, shape, |encoding, extents| {
             // A slice's parent is mostly known, too.
             let of_parent = |parent: &Encoding, extents: &[u64]| {
@@ -139,21 +159,24 @@ impl Catalog {
     /// The same, where the linear map of an encoding without a number is found by `map_of`.
     fn layout_by(
         &self,
-        encoding: Encoding,
+        encoding: impl Borrow<Encoding> + Into<Rc<Encoding>>,
         shape: ShapeId,
         map_of: impl FnOnce(&Encoding, &[u64]) -> Option<LinearLayout>,
     ) -> LayoutId {
-        let numbered = |tables: &Tables| tables.numbers.get(shape.0)?.get(&encoding).copied();
+        let numbered = |tables: &Tables| {
+            let numbers = tables.numbers.get(shape.0)?;
+            numbers.get(encoding.borrow()).copied()
+        };
         if let Some(known) = numbered(&self.tables.borrow()) {
             return known;
         }
+        let encoding: Rc<Encoding> = encoding.into();
         let extents = transfer::extents(&self.extents(shape));
         let map = map_of(&encoding, &extents);
         debug_assert!(map == encoding.linear_layout(&extents).ok(), "another map");
         let tables = &mut *self.tables.borrow_mut();
         let map = map.map(|map| MapId(tables.maps.number(map)));
         let number = LayoutId(tables.layouts.len());
-        let encoding = Rc::new(encoding);
         tables.layouts.push(Layout {
             encoding: Rc::clone(&encoding),
             shape,
@@ -242,24 +265,21 @@ impl Catalog {
         from: LayoutId,
         to: ShapeId,
     ) -> Option<LayoutId> {
-        {
-            // Most ops work element by element, and most of their tensors have one shape.
-            let tables = self.tables.borrow();
-            let is_same = *tables.relations.values[relation.0] == Relation::Same;
-            if is_same && tables.layouts[from.0].shape == to {
-                return Some(from);
-            }
+        // Most ops work element by element, and most of their tensors have one shape.
+        if relation == RelationId::SAME && self.tables.borrow().layouts[from.0].shape == to {
+            return Some(from);
         }
         let key = (relation, way, from, to);
         if let Some(&known) = self.tables.borrow().transfers.get(&key) {
             return known;
         }
-        let (rule, encoding, shape) = {
+        let (rule, encoding, is_of_shape, shape) = {
             let tables = self.tables.borrow();
             let layout = &tables.layouts[from.0];
             (
                 Rc::clone(&tables.relations.values[relation.0]),
                 Rc::clone(&layout.encoding),
+                layout.shape == to,
                 Rc::clone(&tables.shapes.values[layout.shape.0]),
             )
         };
@@ -281,7 +301,11 @@ impl Catalog {
             Transfer::Result => rule.result(&encoding, &shape),
             Transfer::LabelOfResult => rule.label_of_result(&encoding, &shape),
         };
-        let found = found.map(|encoding| self.layout(encoding, to));
+        let found = found.map(|found| match found {
+            Cow::Borrowed(_) if is_of_shape => from,
+            Cow::Borrowed(_) => self.layout(Rc::clone(&encoding), to),
+            Cow::Owned(found) => self.layout(found, to),
+        });
         self.tables.borrow_mut().transfers.insert(key, found);
         found
     }

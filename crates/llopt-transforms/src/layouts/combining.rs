@@ -1,5 +1,7 @@
 //! Reductions and scans as their plans see them: the combination, the layout, and the price.
 
+use std::rc::Rc;
+
 use llopt_dialects::layout::transfer;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_layout::LinearLayout;
@@ -17,54 +19,71 @@ use super::catalog::MapId;
 /// The approximate cost per register of a scan in a layout without a plan: two conversions.
 const WITHOUT_PLAN: f32 = 16.0;
 
-/// The combination of a reduction or a scan.
-pub(super) struct Combining {
-    tensor: TensorType,
+/// A reduction or a scan of tensors of a shape, whatever their layout. A program has few different ones.
+#[derive(PartialEq)]
+pub(super) struct Combined {
+    shape: Vec<u64>,
     axis: usize,
     elements: Vec<Element>,
     pub(super) combination: Combination,
+}
+
+/// The number of a reduction or scan among those that differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CombinedId(usize);
+
+/// A reduction or a scan of tensors in a layout.
+pub(super) struct Combining {
+    number: CombinedId,
+    of: Rc<Combined>,
     map: MapId,
+    layout: Rc<LinearLayout>,
 }
 
-/// The price of a reduction of such elements, with the barriers of the block in it.
-struct Reduced {
-    combination: Combination,
-    elements: Vec<Element>,
-    price: (f32, u32),
-}
-
-/// Prices of reductions: by layout and axis, then by what is combined and how.
+/// Reductions and scans, and what reductions cost. All ops and forms of a program that ask for the same share one plan.
 #[derive(Default)]
 pub(super) struct Reductions {
-    prices: FxHashMap<(MapId, usize), Vec<Reduced>>,
+    different: Vec<Rc<Combined>>,
+    prices: FxHashMap<(CombinedId, MapId), (f32, u32)>,
 }
 
 impl Reductions {
-    /// The cost of a reduction, and its barriers. All ops and forms of a program that ask for the same share one plan.
-    pub(super) fn price(&mut self, of: &Combining, target: Target) -> (f32, u32) {
-        let known = self.prices.entry((of.map, of.axis)).or_default();
-        let is_same =
-            |known: &&Reduced| known.combination == of.combination && known.elements == of.elements;
-        if let Some(known) = known.iter().find(is_same) {
-            return known.price;
+    /// The number of a reduction or scan.
+    pub(super) fn number(&mut self, combined: Combined) -> CombinedId {
+        let mut known = self.different.iter();
+        let known = known.position(|known| **known == combined);
+        CombinedId(known.unwrap_or_else(|| {
+            self.different.push(Rc::new(combined));
+            self.different.len() - 1
+        }))
+    }
+
+    /// One of them in a layout.
+    pub(super) fn in_layout(
+        &self,
+        number: CombinedId,
+        map: MapId,
+        layout: Rc<LinearLayout>,
+    ) -> Combining {
+        Combining {
+            number,
+            of: Rc::clone(&self.different[number.0]),
+            map,
+            layout,
         }
-        let price = of.reduction(target);
-        known.push(Reduced {
-            combination: of.combination,
-            elements: of.elements.clone(),
-            price,
-        });
-        price
+    }
+
+    /// The cost of a reduction, and its barriers; infinite if it is not possible in this layout.
+    pub(super) fn price(&mut self, of: &Combining, target: Target) -> (f32, u32) {
+        let price = self.prices.entry((of.number, of.map));
+        *price.or_insert_with(|| of.reduction(target).unwrap_or((f32::INFINITY, 0)))
     }
 }
 
-impl Combining {
-    /// That of an op whose operands have this layout.
-    pub(super) fn of(
-        operation: OperationRef<'_, '_>,
-        combination: Combination,
-        (map, layout): (MapId, &LinearLayout),
-    ) -> Option<Self> {
+impl Combined {
+    /// That of an op.
+    pub(super) fn of(operation: OperationRef<'_, '_>) -> Option<Self> {
+        let combination = Combination::of(operation.region_ref(0)?);
         let tensors = operation.operand_values();
         let tensors = tensors.map(|value| RankedTensor::of(value.r#type()));
         let tensors: Vec<RankedTensor> = tensors.collect::<Option<_>>()?;
@@ -72,42 +91,60 @@ impl Combining {
             .iter()
             .map(|tensor| types::element(tensor.element()));
         let elements: Vec<Element> = elements.collect::<Option<_>>()?;
-        let shape = transfer::extents(&tensors.first()?.shape());
+        elements.first()?;
         Some(Self {
-            tensor: tensor_type(*elements.first()?, &shape, layout)?,
+            shape: transfer::extents(&tensors.first()?.shape()),
             axis: operation.attr("axis")?.as_int()?,
             elements,
             combination,
-            map,
         })
-    }
-
-    /// Its cost as a reduction, and the barriers of the block in it.
-    fn reduction(&self, target: Target) -> (f32, u32) {
-        let (elements, combination) = (&self.elements[..], &self.combination);
-        let price = reduction::price(&self.tensor, self.axis, elements, combination, target);
-        (price.cost, price.block_barriers)
-    }
-
-    /// Its cost as a scan, and the barriers. Where there is no plan, the operands are converted to a layout that has one, and back.
-    pub(super) fn scan(&self, reverse: bool, target: Target) -> (f32, u32) {
-        let (elements, combination) = (&self.elements[..], &self.combination);
-        let price = scan::price(
-            &self.tensor,
-            self.axis,
-            reverse,
-            elements,
-            combination,
-            target,
-        );
-        let without_plan = (WITHOUT_PLAN * self.tensor.registers() as f32, 0);
-        price.map_or(without_plan, |price| (price.cost, price.block_barriers))
     }
 
     /// 32-bit words of one element, all operands together.
     pub(super) fn words(&self) -> u32 {
         let words = self.elements.iter().map(|e| e.memory_bits().div_ceil(32));
         words.sum()
+    }
+}
+
+impl Combining {
+    /// What is combined.
+    pub(super) fn of(&self) -> &Combined {
+        &self.of
+    }
+
+    fn tensor(&self) -> Option<TensorType> {
+        let element = *self.of.elements.first()?;
+        tensor_type(element, &self.of.shape, &self.layout)
+    }
+
+    /// Its cost as a reduction, and the barriers of the block in it.
+    fn reduction(&self, target: Target) -> Option<(f32, u32)> {
+        let Combined {
+            axis,
+            elements,
+            combination,
+            ..
+        } = &*self.of;
+        let price = reduction::price(&self.tensor()?, *axis, elements, combination, target);
+        Some((price.cost, price.block_barriers))
+    }
+
+    /// Its cost as a scan, and the barriers; infinite if it is not possible in this layout. Where there is no plan, the operands are
+    /// converted to a layout that has one, and back.
+    pub(super) fn scan(&self, reverse: bool, target: Target) -> (f32, u32) {
+        let Combined {
+            axis,
+            elements,
+            combination,
+            ..
+        } = &*self.of;
+        let Some(tensor) = self.tensor() else {
+            return (f32::INFINITY, 0);
+        };
+        let price = scan::price(&tensor, *axis, reverse, elements, combination, target);
+        let without_plan = (WITHOUT_PLAN * tensor.registers() as f32, 0);
+        price.map_or(without_plan, |price| (price.cost, price.block_barriers))
     }
 }
 

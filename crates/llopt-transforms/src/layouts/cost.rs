@@ -21,6 +21,7 @@
 //! has of the tensor, so a factor is computed once and then converted, unless computing takes next to nothing.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_layout::banks::Access;
@@ -36,7 +37,7 @@ use melior::ir::OperationRef;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::catalog::{Catalog, LayoutId, MapId};
-use super::combining::{Combining, Reductions, tensor_type};
+use super::combining::{Combined, CombinedId, Combining, Reductions, tensor_type};
 use super::computing::{Computation, Computations, registers};
 use super::facts::Facts;
 use super::grid::Grid;
@@ -68,6 +69,8 @@ struct Ends {
     numbers: FxHashMap<(MapId, u32), Option<OutlineId>>,
     /// By the numbers of both ends.
     prices: Vec<Vec<KnownPrice>>,
+    /// The conversions whose prices somebody has asked for, one after the other.
+    priced: Vec<[OutlineId; 2]>,
 }
 
 /// What is known of the price of a conversion that brings a tensor as a whole.
@@ -82,11 +85,21 @@ pub(super) struct KnownPrice {
 }
 
 impl KnownPrice {
-    const NOTHING: Self = Self {
+    pub(super) const NOTHING: Self = Self {
         least: f32::INFINITY,
         is_likely: false,
         price: None,
     };
+
+    /// What is known of the price with what unpacking takes, if anything is moved.
+    pub(super) fn with_unpacking(self, unpacking: f32) -> Self {
+        let with_unpacking = |moved: f32| if moved == 0.0 { 0.0 } else { moved + unpacking };
+        Self {
+            least: with_unpacking(self.least),
+            price: self.price.map(with_unpacking),
+            ..self
+        }
+    }
 }
 
 /// What is known of the prices from one of so many ends to all.
@@ -263,10 +276,12 @@ impl Costs {
                 outlines,
                 numbers,
                 prices,
+                priced,
             } = &mut *self.ends.borrow_mut();
             let ends = [key.0, key.1].map(|map| numbers.get(&(map, bits)));
-            if let [Some(Some(source)), Some(Some(target))] = ends {
-                row(prices, *source, outlines.len())[target.index()].price = Some(cost);
+            if let [Some(&Some(source)), Some(&Some(target))] = ends {
+                row(prices, source, outlines.len())[target.index()].price = Some(cost);
+                priced.push([source, target]);
             }
         }
         cost
@@ -305,21 +320,23 @@ impl Costs {
             .or_insert_with(|| outlines.add(&catalog.linear(map), bits, &self.machine))
     }
 
-    /// What is known of [`Costs::converting`] from one end to each of others, where there is one, given what unpacking takes
-    /// there. Most edges of a program ask for the same few pairs.
+    /// What is known of [`Costs::conversion`] from one end to each of others, where there is one. Most edges of a program ask for
+    /// the same few pairs.
     pub(super) fn known(
         &self,
         from: OutlineId,
-        to: &[Option<(OutlineId, f32)>],
-        mut each: impl FnMut(usize, KnownPrice),
+        to: &[Option<OutlineId>],
+        prices: &mut Vec<KnownPrice>,
     ) {
         let Ends {
-            outlines, prices, ..
+            outlines,
+            prices: all,
+            ..
         } = &mut *self.ends.borrow_mut();
-        let row = row(prices, from, outlines.len());
-        for (position, to) in to.iter().enumerate() {
-            let Some((to, unpacking)) = to else {
-                continue;
+        let row = row(all, from, outlines.len());
+        prices.extend(to.iter().map(|to| {
+            let Some(to) = to else {
+                return KnownPrice::NOTHING;
             };
             let known = &mut row[to.index()];
             if known.least.is_infinite() {
@@ -331,14 +348,26 @@ impl Costs {
                     cost => cost + self.of_each_conversion(),
                 };
             }
-            let with_unpacking = |moved: f32| if moved == 0.0 { 0.0 } else { moved + unpacking };
-            let known = KnownPrice {
-                least: with_unpacking(known.least),
-                is_likely: known.is_likely,
-                price: known.price.map(with_unpacking),
-            };
-            each(position, known);
+            *known
+        }));
+    }
+
+    /// How many conversions between outlines have been priced.
+    pub(super) fn prices_known(&self) -> usize {
+        self.ends.borrow().priced.len()
+    }
+
+    /// The conversions that have been priced since there were so many, and their prices; how many there are now.
+    pub(super) fn prices_since(
+        &self,
+        before: usize,
+        mut each: impl FnMut([OutlineId; 2], KnownPrice),
+    ) -> usize {
+        let ends = self.ends.borrow();
+        for &[from, to] in &ends.priced[before..] {
+            each([from, to], ends.prices[from.index()][to.index()]);
         }
+        ends.priced.len()
     }
 
     /// What [`Costs::store`] from this end is not below, whatever the buffer.
@@ -367,6 +396,21 @@ impl Costs {
         let cost = find();
         self.of_ops.borrow_mut().insert(key, cost);
         cost
+    }
+
+    /// The number of a reduction or scan.
+    pub(super) fn combined(&self, combined: Combined) -> CombinedId {
+        self.reductions.borrow_mut().number(combined)
+    }
+
+    /// A reduction or scan in a layout.
+    pub(super) fn in_layout(
+        &self,
+        number: CombinedId,
+        map: MapId,
+        layout: Rc<LinearLayout>,
+    ) -> Combining {
+        self.reductions.borrow().in_layout(number, map, layout)
     }
 
     /// What a reduction costs, and its barriers of the block.
@@ -599,28 +643,24 @@ mod tests {
                 let text = format!("tensor<64x64x{element}>");
                 let tensor = RankedTensor::of(Type::parse(&context, &text).unwrap());
                 let bits = tensor.map_or(32, element_bits);
-                let ends = maps.iter().map(|&map| {
-                    let unpacking = match is_unpacked {
-                        true => costs.unpacking(&catalog.linear(map)),
-                        false => 0.0,
-                    };
-                    Some((costs.outline(&catalog, map, bits)?, unpacking))
-                });
+                let unpacking = |map| match is_unpacked {
+                    true => costs.unpacking(&catalog.linear(map)),
+                    false => 0.0,
+                };
+                let ends = maps.iter().map(|&map| costs.outline(&catalog, map, bits));
                 let ends: Vec<_> = ends.collect();
                 for (&from, end) in maps.iter().zip(&ends) {
-                    let (source, _) = end.unwrap();
                     let known = |to: usize| {
-                        let mut found = KnownPrice::NOTHING;
-                        costs.known(source, &ends[to..=to], |_, price| found = price);
-                        found
+                        let mut found = Vec::new();
+                        costs.known(end.unwrap(), &ends[to..=to], &mut found);
+                        found[0].with_unpacking(unpacking(maps[to]))
                     };
                     for (to, &map) in maps.iter().enumerate().filter(|&(_, map)| *map != from) {
                         let before = known(to);
                         let price = costs.converting(&catalog, [from, map], tensor, 0);
                         assert!(before.least <= price, "{before:?} {price}");
                         // Where elements cross threads, the bound contains what follows from the ends alone.
-                        let (_, unpacking) = ends[to].unwrap();
-                        assert!(before.least == 0.0 || before.least > unpacking);
+                        assert!(before.least == 0.0 || before.least > unpacking(map));
                         assert_eq!(known(to).price, Some(price));
                     }
                 }

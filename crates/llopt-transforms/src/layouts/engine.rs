@@ -11,7 +11,6 @@ use llopt_dialects::ttg::LocalLoadOp;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use llopt_plan::global_access::Groups;
-use llopt_plan::reduction::combination::Combination;
 use llopt_plan::tensor::TensorType;
 use llopt_plan::types;
 use llopt_target::Feature;
@@ -21,7 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::access::Access;
 use super::buffer;
 use super::catalog::{Catalog, LayoutId, MapId};
-use super::combining::Combining;
+use super::combining::{Combined, CombinedId, Combining};
 use super::computing::registers;
 use super::cost::{Costs, times};
 use super::facts::Facts;
@@ -61,8 +60,8 @@ pub(super) struct Engine<'g, 'c, 'a> {
     pub(super) may_compute: bool,
     /// The layouts that ops had before.
     pub(super) pins: &'g Pins,
-    /// What the regions of reductions and scans compute, by their ops.
-    pub(super) combinations: RefCell<FxHashMap<usize, Combination>>,
+    /// What reductions and scans combine, by their ops.
+    pub(super) combined: RefCell<FxHashMap<usize, Option<CombinedId>>>,
     /// The accesses to global memory, by their ops; nothing for ops that are none.
     pub(super) accesses: RefCell<FxHashMap<usize, Option<Rc<Access>>>>,
     /// In which layouts products take factors from registers, by the factor's node and the product's layout.
@@ -133,7 +132,7 @@ impl<'g, 'c: 'a, 'a> Engine<'g, 'c, 'a> {
             may_store: true,
             may_compute: false,
             pins,
-            combinations: RefCell::default(),
+            combined: RefCell::default(),
             accesses: RefCell::default(),
             in_registers: RefCell::default(),
             from_nothing: OnceCell::new(),
@@ -403,14 +402,16 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         InThreads::of(*operation, threads, self.costs.target)
     }
 
-    /// The combination of an op whose operands have this layout. What its region computes is found once for all layouts.
+    /// The combination of an op whose operands have this layout. What the op combines is found once for all layouts.
     fn combining(&self, operation: OperationRef<'c, 'a>, map: MapId) -> Option<Combining> {
-        let region = operation.region_ref(0)?;
-        let mut known = self.combinations.borrow_mut();
-        let combination = *known
+        let mut known = self.combined.borrow_mut();
+        let number = *known
             .entry(operation.to_raw().ptr as usize)
-            .or_insert_with(|| Combination::of(region));
-        Combining::of(operation, combination, (map, &self.catalog.linear(map)))
+            .or_insert_with(|| Some(self.costs.combined(Combined::of(operation)?)));
+        Some(
+            self.costs
+                .in_layout(number?, map, self.catalog.linear(map)),
+        )
     }
 
     /// The cost of a reduction whose partial results stay in their threads until the loop ends.

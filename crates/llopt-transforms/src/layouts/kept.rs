@@ -18,6 +18,7 @@ use melior::ir::OperationRef;
 use rustc_hash::FxHashMap;
 
 use super::access::Access;
+use super::bringing::Brought;
 use super::catalog::MapId;
 use super::cost::{Costs, Multiplied};
 use super::grid::Grid;
@@ -35,6 +36,8 @@ struct PricedAccess {
 pub(super) struct Kept {
     accesses: RefCell<Vec<PricedAccess>>,
     products: RefCell<Vec<Rc<Product>>>,
+    /// What is known of bringing tensors from layouts to others.
+    pub(super) brought: Brought,
 }
 
 impl Kept {

@@ -186,10 +186,10 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
         let elements = registers(layout) as f32;
         let partials = elements / (1u64 << (low + high)) as f32;
         let prices = &costs.machine().costs;
-        let combine = combining.combination.instructions * prices.select;
+        let combine = combining.of().combination.instructions * prices.select;
         let scale = self.scaling.map_or(0.0, |_| prices.select);
         // The loop's own combination is one of partial results, which occupy registers all the time.
-        let words = partials * combining.words() as f32;
+        let words = partials * combining.of().words() as f32;
         let inside = elements * combine + partials * scale + words * prices.register;
         let (cost, barriers) = costs.reduction(combining);
         times(inside, frequencies.of_op(self.reduce)).saturating_add(times(

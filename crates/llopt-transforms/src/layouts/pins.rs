@@ -148,7 +148,7 @@ impl Pin {
             }
             let wanted = relation.operand(label, &tensor.shape(), operand, &shape);
             wanted.is_some_and(|wanted| {
-                wanted == *layout || place(&wanted, &shape) == place(layout, &shape)
+                *wanted == *layout || place(&wanted, &shape) == place(layout, &shape)
             })
         })
     }

@@ -8,6 +8,8 @@
 //! *free*: the op takes them in any layout (the source of a gather, the input of a histogram), so the label does not
 //! follow from their layouts, nor their layouts from the label.
 
+use std::borrow::Cow;
+
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::layout::{product, transfer};
 use llopt_dialects::meaning::facts::{Integers, Meaning, OpFacts, Transfer};
@@ -141,20 +143,20 @@ impl Relation {
 
     /// The layout that an operand of this shape must have; `None` if there is none. For a factor it is the one in
     /// registers.
-    pub(super) fn operand(
+    pub(super) fn operand<'l>(
         &self,
-        label: &Encoding,
+        label: &'l Encoding,
         label_shape: &[i64],
         operand: usize,
         shape: &[i64],
-    ) -> Option<Encoding> {
-        match self {
+    ) -> Option<Cow<'l, Encoding>> {
+        let found = match self {
             Self::Same
             | Self::Split
             | Self::Unpack { .. }
             | Self::Reduce { .. }
             | Self::Gather
-            | Self::Histogram => Some(label.clone()),
+            | Self::Histogram => return Some(Cow::Borrowed(label)),
             Self::ExpandDims { axis } => transfer::slice(label, *axis).ok(),
             Self::Transpose { order } => {
                 transfer::trans(label, label_shape, &transfer::inverse(order)).ok()
@@ -173,39 +175,45 @@ impl Relation {
                         product::scales(&factor(side)?, side, transfer::extents(shape), group)
                     }
                     None if operand < FACTORS => factor(operand),
-                    None => Some(label.clone()),
+                    None => return Some(Cow::Borrowed(label)),
                 }
             }
-        }
+        };
+        found.map(Cow::Owned)
     }
 
     /// The label from the layout of an operand of this shape.
-    pub(super) fn label_of_operand(
+    pub(super) fn label_of_operand<'l>(
         &self,
-        layout: &Encoding,
+        layout: &'l Encoding,
         shape: &[i64],
         operand: usize,
         label_shape: &[i64],
-    ) -> Option<Encoding> {
-        match self {
+    ) -> Option<Cow<'l, Encoding>> {
+        let found = match self {
             Self::Same
             | Self::Split
             | Self::Unpack { .. }
             | Self::Reduce { .. }
             | Self::Gather
-            | Self::Histogram => Some(layout.clone()),
+            | Self::Histogram => return Some(Cow::Borrowed(layout)),
             Self::ExpandDims { axis } => transfer::expand_dims(layout, shape, *axis).ok(),
             Self::Transpose { order } => transfer::trans(layout, shape, order).ok(),
             Self::Reshape => transfer::reshape(layout, shape, label_shape).ok(),
             Self::Join => transfer::join(layout, shape).ok(),
             // The product determines the layouts of factors; their present layouts do not determine the label.
-            Self::Dot { .. } => (operand == FACTORS).then(|| layout.clone()),
-        }
+            Self::Dot { .. } => return (operand == FACTORS).then_some(Cow::Borrowed(layout)),
+        };
+        found.map(Cow::Owned)
     }
 
     /// The layout of a result.
-    pub(super) fn result(&self, label: &Encoding, label_shape: &[i64]) -> Option<Encoding> {
-        match self {
+    pub(super) fn result<'l>(
+        &self,
+        label: &'l Encoding,
+        label_shape: &[i64],
+    ) -> Option<Cow<'l, Encoding>> {
+        let found = match self {
             Self::Same
             | Self::ExpandDims { .. }
             | Self::Transpose { .. }
@@ -213,16 +221,21 @@ impl Relation {
             | Self::Join
             | Self::Gather
             | Self::Histogram
-            | Self::Dot { .. } => Some(label.clone()),
+            | Self::Dot { .. } => return Some(Cow::Borrowed(label)),
             Self::Split => transfer::split(label, label_shape).ok(),
             Self::Unpack { axis } => transfer::unpack(label, label_shape, *axis).ok(),
             Self::Reduce { axis } => transfer::slice(label, *axis).ok(),
-        }
+        };
+        found.map(Cow::Owned)
     }
 
     /// The label from the layout of a result of this shape.
-    pub(super) fn label_of_result(&self, result: &Encoding, shape: &[i64]) -> Option<Encoding> {
-        match self {
+    pub(super) fn label_of_result<'l>(
+        &self,
+        result: &'l Encoding,
+        shape: &[i64],
+    ) -> Option<Cow<'l, Encoding>> {
+        let found = match self {
             Self::Same
             | Self::ExpandDims { .. }
             | Self::Transpose { .. }
@@ -230,11 +243,12 @@ impl Relation {
             | Self::Join
             | Self::Gather
             | Self::Histogram
-            | Self::Dot { .. } => Some(result.clone()),
+            | Self::Dot { .. } => return Some(Cow::Borrowed(result)),
             Self::Split => transfer::join(result, shape).ok(),
             Self::Unpack { axis } => transfer::pack(result, shape, *axis).ok(),
             Self::Reduce { axis } => transfer::expand_dims(result, shape, *axis).ok(),
-        }
+        };
+        found.map(Cow::Owned)
     }
 
     /// The tensor that the label is the layout of; `None` if the op has no tensors.

@@ -154,11 +154,11 @@ impl<'c: 'a, 'a> Shifted<'c, 'a> {
         let elements = registers(layout) as f32;
         let partials = (elements / self.elements_of_partial()).max(1.0);
         let prices = &costs.machine().costs;
-        let combine = combining.combination.instructions * prices.select;
+        let combine = combining.of().combination.instructions * prices.select;
         let exponential = elementwise::instructions_on(self.growth[1], costs.target);
         // In the loop: a maximum, a difference, a product and a comparison for each; after it another comparison.
         let each = partials * (exponential + 4.0) * prices.arithmetic;
-        let held = partials * combining.words() as f32 * prices.register;
+        let held = partials * combining.of().words() as f32 * prices.register;
         let (cost, barriers) = costs.reduction(combining);
         let after = costs.with_barriers(cost, barriers) + each + partials * prices.arithmetic;
         times(

@@ -213,7 +213,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let number = self.catalog.shape(&of_operand);
             self.converted(
                 value,
-                wanted.map(|wanted| self.catalog.layout(wanted, number)),
+                wanted.map(|wanted| self.catalog.layout(wanted.into_owned(), number)),
             )
         });
         moved.sum()
