@@ -204,8 +204,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     fn join(&self, labels: &mut [Vec<LayoutId>], others: Vec<Vec<LayoutId>>) {
         for (labels, others) in labels.iter_mut().zip(others) {
             for other in others {
-                let mut known = labels.iter();
-                if !known.any(|&known| self.catalog.are_equal(known, other)) {
+                if !self.catalog.is_among(labels, other) {
                     labels.push(other);
                 }
             }
@@ -234,6 +233,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         for factor in &self.graph.factors {
             factors_of[factor.product].push(*factor);
         }
+        // Of a factor there are few: those that its product takes.
+        let is_full = |node: usize, labels: &[Vec<LayoutId>]| {
+            labels[node].len() >= most && !matches!(nodes[node].kind, NodeKind::Factor)
+        };
         let mut next_without = 0;
         loop {
             while let Some(offer) = queue.next() {
@@ -248,12 +251,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     continue;
                 }
                 let node = &nodes[index];
-                let known = labels[index]
-                    .iter()
-                    .any(|&known| self.catalog.are_equal(known, label));
+                let known = self.catalog.is_among(&labels[index], label);
                 let pinned_otherwise = node.pinned.is_some_and(|pinned| pinned != label);
-                // Of a factor there are few: those that its product takes.
-                let full = labels[index].len() >= most && !matches!(node.kind, NodeKind::Factor);
+                let full = is_full(index, &labels);
                 let too_often = node.frequency > offer.most_often;
                 if known || pinned_otherwise || too_often || is_cut && full {
                     continue;
@@ -266,14 +266,19 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     continue;
                 }
                 let reduces = matches!(node.kind, NodeKind::Op(_, Relation::Reduce { .. }, _));
-                let uses = uses_of[index].iter();
-                let is_followed = |number: &&usize| {
-                    let producer = self.graph.uses[**number].producer;
-                    producer != index && self.followed(producer).is_some()
-                };
-                for &number in uses.filter(|number| !is_followed(number)) {
+                for &number in &uses_of[index] {
+                    let used = &self.graph.uses[number];
+                    let is_given = used.producer == index;
+                    let other = if is_given { used.consumer } else { used.producer };
+                    let is_followed = self.followed(other).is_some();
+                    // No other label arrives at a node that is full, once it is known that labels are left out.
+                    if is_followed && !is_given
+                        || is_cut && !is_followed && is_full(other, &labels)
+                    {
+                        continue;
+                    }
                     let across = self.proposed_across(number, index, label);
-                    let is_reduced = reduces && self.graph.uses[number].producer == index;
+                    let is_reduced = reduces && is_given;
                     queue.extend(across.map(|(node, label)| Offer {
                         node,
                         label,

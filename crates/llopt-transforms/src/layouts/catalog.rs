@@ -216,6 +216,16 @@ impl Catalog {
         left == right || (self.map(left).is_some() && self.map(left) == self.map(right))
     }
 
+    /// Whether a layout, or one that puts every element in the same place, is among others.
+    pub(super) fn is_among(&self, others: &[LayoutId], layout: LayoutId) -> bool {
+        if others.contains(&layout) {
+            return true;
+        }
+        let layouts = &self.tables.borrow().layouts;
+        let map = layouts[layout.0].map;
+        map.is_some() && others.iter().any(|other| layouts[other.0].map == map)
+    }
+
     /// The layout that an operand of this shape has to have; `None` if there is none.
     pub(super) fn operand(
         &self,

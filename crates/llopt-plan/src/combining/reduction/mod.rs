@@ -53,8 +53,6 @@ pub mod memory;
 mod price;
 pub mod warp;
 
-use std::collections::HashMap;
-
 use llopt_layout::Dim;
 use llopt_layout::f2::Echelon;
 
@@ -182,19 +180,41 @@ impl Axis {
     }
 }
 
-/// The registers of each place outside of the axis.
+/// The registers of each place outside of the axis, in the order of the first of them. A bit of the register's number either adds a
+/// place that lower ones do not, which doubles the keys, or it doubles the registers of each key: the sum of the bits that make
+/// the same place says where the key is.
 fn keys_of(tensor: &TensorType, axis: Axis) -> Vec<(u32, Vec<usize>)> {
-    let mut keys: Vec<(u32, Vec<usize>)> = Vec::new();
-    let mut positions: HashMap<u32, usize> = HashMap::new();
-    for register in (0..tensor.registers()).filter(|register| tensor.is_canonical(*register)) {
-        let rest = axis.rest(tensor.element_in(register));
-        let position = *positions.entry(rest).or_insert(keys.len());
-        match keys.get_mut(position) {
-            Some((_, registers)) => registers.push(register),
-            None => keys.push((rest, vec![register])),
+    // Of the bits so far: a register with what it adds to the place, and the number of its key.
+    let mut registers = vec![(0, 0, 0)];
+    let mut of_bits = Vec::new();
+    let (mut rests, mut keys) = (Echelon::new(), 1);
+    let bits = (0..tensor.registers().trailing_zeros()).map(|bit| 1 << bit);
+    for bit in bits.filter(|register| tensor.is_canonical(*register)) {
+        let rest = axis.rest(tensor.element_in(bit));
+        let key = match rests.insert(rest) {
+            None => {
+                keys *= 2;
+                keys / 2
+            }
+            Some(same) => (0..)
+                .zip(&of_bits)
+                .filter(|(at, _)| same >> at & 1 == 1)
+                .fold(0, |sum, (_, key)| sum ^ key),
+        };
+        of_bits.push(key);
+        for at in 0..registers.len() {
+            let (register, of_rest, of_key) = registers[at];
+            registers.push((register | bit, of_rest ^ rest, of_key ^ key));
         }
     }
-    keys
+    let each = registers.len() / keys;
+    let mut found: Vec<_> = (0..keys).map(|_| (0, Vec::with_capacity(each))).collect();
+    for (register, rest, key) in registers {
+        let (of_key, of_place): &mut (u32, Vec<usize>) = &mut found[key];
+        *of_key = rest;
+        of_place.push(register);
+    }
+    found
 }
 
 /// An element as (rest, along), the rest in the high bits.
@@ -330,11 +350,17 @@ impl ReductionPlan {
                 exchanges.push(distance);
             }
         }
+        // Keys are numbered as the sums of those with the numbers 1, 2, 4, and so on.
+        let mut key_places = vec![0];
+        while key_places.len() < keys.len() {
+            let (_, registers) = &keys[key_places.len()];
+            let added = place(tensor.element_in(registers[0]));
+            for at in 0..key_places.len() {
+                key_places.push(key_places[at] ^ added);
+            }
+        }
         Self {
-            key_places: keys
-                .iter()
-                .map(|(_, registers)| place(tensor.element_in(registers[0])))
-                .collect(),
+            key_places,
             thread_places: in_thread.iter().copied().map(place).collect(),
             block_places: blocks.iter().copied().map(place).collect(),
             keys,

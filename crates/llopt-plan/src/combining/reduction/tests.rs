@@ -40,6 +40,17 @@ fn check(shape: &[u32], axis: usize, places: &Places) -> ReductionPlan {
     let plan = ReductionPlan::new(&tensor, axis);
     let axis = Axis::of(&tensor, axis);
 
+    // Keys are the places outside of the axis, in the order of their first registers.
+    let mut keys: Vec<(u32, Vec<usize>)> = Vec::new();
+    for register in (0..tensor.registers()).filter(|register| tensor.is_canonical(*register)) {
+        let rest = axis.rest(tensor.element_in(register));
+        match keys.iter_mut().find(|(key, _)| *key == rest) {
+            Some((_, all)) => all.push(register),
+            None => keys.push((rest, vec![register])),
+        }
+    }
+    assert_eq!(plan.keys, keys);
+
     let threads = 1u32 << (places.lanes.len() + places.warps.len());
     let lane_mask = (1u32 << places.lanes.len()) - 1;
     let thread_bases = tensor.thread_bases();
