@@ -19,20 +19,24 @@
 //! but they store to the same banks, since rows of the buffer that are a rectangle apart are swizzled alike; lanes
 //! that are neighbours along k use all banks. The order of the lanes matters as well: eight lanes request vectors of
 //! 16 bytes together, and each further line among these is one more request. So all rectangles and arrangements of
-//! lanes are priced, the load as well as the conversion after it, and the cheapest are proposed.
+//! lanes are compared, the load as well as the conversion after it, and the cheapest are proposed. Conversions are priced in the order
+//! of their bounds, until all others cost more.
 //!
 //! A thread whose rows are not consecutive can transpose them, too, but what it stores together then comes from all
 //! parts of k. A product that reads its factor from there gets elements for all of k with each access, and needs the
 //! whole factor in registers before it starts.
 
+use std::cmp::Reverse;
+
 use llopt_dialects::layout::encoding::{Blocked, Encoding};
 use llopt_dialects::layout::transfer;
+use llopt_dialects::tables::types::RankedTensor;
 use llopt_layout::Dim;
 use llopt_layout::banks::Access;
 use llopt_layout::instruction::{InstructionKind, MatrixInstruction};
 use llopt_plan::types;
 
-use super::catalog::LayoutId;
+use super::catalog::{LayoutId, MapId};
 use super::engine::Engine;
 use super::graph::Factor;
 use super::products::Product;
@@ -42,6 +46,48 @@ use super::relation::element_bits;
 const GROUP: u64 = 16;
 /// The number of proposals. Other nodes with the same layout may prefer the second one.
 const PROPOSED: usize = 2;
+
+/// A way to have rectangles of a factor in threads.
+struct Rectangle {
+    /// How many rows a rectangle has.
+    down: u64,
+    layout: LayoutId,
+    map: MapId,
+    /// What it costs to load the factor so.
+    load: f32,
+    /// What it costs at least to load it and to bring it to where it is wanted.
+    least: f32,
+}
+
+/// The layouts of the rectangles that cost least, given what it takes to bring them to where they are wanted; of equal ones the tallest,
+/// whose stores are the widest. That is not asked of rectangles that cost more at least.
+fn cheapest(
+    mut rectangles: Vec<Rectangle>,
+    onwards: impl Fn(MapId) -> f32,
+) -> Vec<LayoutId> {
+    rectangles.sort_by_key(|rectangle| Reverse(rectangle.down));
+    let mut by_least: Vec<usize> = (0..rectangles.len()).collect();
+    by_least.sort_by(|&one, &other| {
+        let [one, other] = [one, other].map(|number| rectangles[number].least);
+        one.total_cmp(&other)
+    });
+    let mut best: Vec<(f32, usize)> = Vec::new();
+    for number in by_least {
+        let rectangle = &rectangles[number];
+        let worst = best.last().filter(|_| best.len() == PROPOSED);
+        if worst.is_some_and(|(worst, _)| rectangle.least > *worst) {
+            break;
+        }
+        let cost = rectangle.load + onwards(rectangle.map);
+        if cost.is_finite() {
+            best.push((cost, number));
+            best.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+            best.truncate(PROPOSED);
+        }
+    }
+    let best = best.into_iter();
+    best.map(|(_, number)| rectangles[number].layout).collect()
+}
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The cheapest layouts of the definition of a factor, `producer`, from which it is stored with k contiguous, the
@@ -74,7 +120,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let elements: u64 = shape.iter().product();
         let most = (elements / u64::from(threads)).max(1);
         let group = (GROUP / bytes).max(1);
-        let mut priced: Vec<(f32, u64, LayoutId)> = Vec::new();
+        let blocks = self.default_blocked(&shape).cga_layout;
+        let mut rectangles: Vec<Rectangle> = Vec::new();
         for down in (0..=group.ilog2()).map(|bit| 1u64 << bit) {
             let down = down.min(shape[depth]).min(most);
             let across = group.min(shape[outer]).min((most / down).max(1));
@@ -98,7 +145,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     threads_per_warp: place(below, beside),
                     warps_per_cta: place(warps / along, along),
                     order: order.to_vec(),
-                    cga_layout: self.default_blocked(&shape).cga_layout,
+                    cga_layout: blocks.clone(),
                 };
                 let layout = self.catalog.layout(Encoding::Blocked(blocked), node.shape);
                 let Some(map) = self.catalog.map(layout) else {
@@ -109,28 +156,49 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     let kept = self.kept;
                     kept.cost_of_access(access, (map, &layout), self.costs)
                 });
-                let onwards = match self.catalog.is_in_memory(to) {
-                    true => {
-                        let tensor = (element, &shape[..]);
-                        self.costs.store(self.catalog, [map, wanted], tensor)
-                    }
-                    false => {
-                        let (tensor, parts) = (Some(node.tensor), self.parts(factor.node));
-                        self.costs
-                            .converting(self.catalog, [map, wanted], tensor, parts)
-                    }
-                };
-                let cost = load + onwards;
-                if cost.is_finite() && priced.iter().all(|(.., known)| *known != layout) {
-                    priced.push((cost, down, layout));
+                let least = load + self.least_onwards(node.tensor, map, to);
+                if rectangles.iter().all(|known| known.layout != layout) {
+                    rectangles.push(Rectangle {
+                        down,
+                        layout,
+                        map,
+                        load,
+                        least,
+                    });
                 }
             }
         }
-        // At equal prices the tallest rectangle, whose stores are the widest.
-        priced.sort_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
-        let best = priced.into_iter().take(PROPOSED);
-        best.map(|(.., layout)| layout).collect()
+        let onwards = |map| match self.catalog.is_in_memory(to) {
+            true => {
+                let tensor = (element, &shape[..]);
+                self.costs.store(self.catalog, [map, wanted], tensor)
+            }
+            false => {
+                let (tensor, parts) = (Some(node.tensor), self.parts(factor.node));
+                self.costs
+                    .converting(self.catalog, [map, wanted], tensor, parts)
+            }
+        };
+        cheapest(rectangles, onwards)
     }
+
+    /// What no way from registers to a layout is below.
+    fn least_onwards(&self, tensor: RankedTensor<'c>, from: MapId, to: LayoutId) -> f32 {
+        let (costs, bits) = (self.costs, element_bits(tensor));
+        let Some(stored) = costs.outline(self.catalog, from, bits) else {
+            return 0.0;
+        };
+        if self.catalog.is_in_memory(to) {
+            return costs.least_store(stored);
+        }
+        let wanted = self.catalog.map(to);
+        let wanted = wanted.and_then(|map| costs.outline(self.catalog, map, bits));
+        let mut known = Vec::new();
+        costs.known(stored, &[wanted], &mut known);
+        let known = known.first().filter(|_| wanted.is_some());
+        known.map_or(0.0, |known| known.least)
+    }
+
     /// The layout in which a product takes a factor with consecutive elements along k together, if nothing transposes
     /// it on the way: a buffer, or registers in the product's first layout.
     fn with_k_contiguous(&self, factor: &Factor, product: &Product) -> Option<LayoutId> {

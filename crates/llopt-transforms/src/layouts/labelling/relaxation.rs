@@ -225,27 +225,17 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         let mut before = f64::NEG_INFINITY;
         let mut most_pairs = usize::MAX;
         let mut labelling = Vec::new();
-        // The labellings of the last passes: with the same costs and labels, nothing follows from the same one.
-        let mut last = [Vec::new(), Vec::new()];
         // The time of passes that gained little, in entries of tables.
         let mut in_vain = 0;
         loop {
             let mut priced = false;
-            for (is_forward, last) in [true, false].into_iter().zip(&mut last) {
+            for is_forward in [true, false] {
                 self.pass(is_forward, &mut labelling);
-                if !priced && *last == labelling {
-                    continue;
-                }
-                last.clone_from(&labelling);
                 self.improve(&mut labelling);
                 priced |= self.price_labelling(&labelling);
             }
             priced |= self.take_bound();
-            let labels = self.labels.all().len();
             self.drop_labels();
-            if priced || self.labels.all().len() < labels {
-                last = [Vec::new(), Vec::new()];
-            }
             let gap = self.units.limit(self.limit) - self.bound;
             let gained = self.bound - before;
             let is_tight = self.limit <= self.bound();
