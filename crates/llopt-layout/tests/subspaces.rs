@@ -68,6 +68,7 @@ proptest! {
         prop_assert_eq!(members(&u.intersection(&w)), both);
         let sum: Vec<u32> = a.iter().chain(&b).copied().collect();
         prop_assert_eq!(members(&u.sum(&w)), sums(&sum));
+        prop_assert_eq!(u.dimension_of_sum(&w), u.sum(&w).dimension());
 
         let whole = Subspace::all(BITS);
         let c = u.complement_in(&whole);

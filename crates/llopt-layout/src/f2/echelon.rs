@@ -141,6 +141,11 @@ impl Echelon {
         self.pivots
     }
 
+    /// The components that vectors of the span have, if it is that of unit vectors.
+    pub(crate) fn units(&self) -> Option<u32> {
+        (self.present == self.pivots).then_some(self.pivots)
+    }
+
     /// The kept vector with this pivot; zero when there is none.
     pub(crate) fn row(&self, pivot: u32) -> u32 {
         self.values.get(pivot as usize).copied().unwrap_or(0)

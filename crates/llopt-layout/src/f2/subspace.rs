@@ -78,6 +78,15 @@ impl Subspace {
         result
     }
 
+    /// The dimension of that sum, in less time where both are spanned by unit vectors, as those of most layouts are.
+    pub fn dimension_of_sum(&self, other: &Subspace) -> u32 {
+        let units = [self, other].map(|space| space.echelon.units());
+        match units {
+            [Some(own), Some(others)] => (own | others).count_ones(),
+            _ => self.sum(other).dimension(),
+        }
+    }
+
     /// The members of both.
     pub fn intersection(&self, other: &Subspace) -> Subspace {
         let own = self.basis();

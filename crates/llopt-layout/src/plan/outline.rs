@@ -103,6 +103,8 @@ struct Kind {
     /// The ways to store the registers, and those to load them.
     stores: Vec<Way>,
     loads: Vec<Way>,
+    /// The elements of the widest vector that is stored, as log2.
+    widest: usize,
     /// How many register bits name the elements of a word, if elements are narrower than one and no register repeats another.
     in_word: Option<usize>,
     /// The trips from here that are known, by the kind of the other end.
@@ -241,17 +243,17 @@ impl Outlines {
     ) -> Least {
         let costs = &machine.costs;
         let [from, to] = [from, to].map(|end| &self.outlines[end.index()]);
-        let both = from.thread.sum(&to.thread);
+        let both = from.thread.dimension_of_sum(&to.thread) as usize;
         let trips = &mut Trips {
             kinds: &mut self.kinds,
             ends: [from, to],
-            common: from.registers.len() + to.registers.len() - both.dimension() as usize,
+            common: from.registers.len() + to.registers.len() - both,
         };
         let waiting = if hides_waits { costs.barrier_wait } else { 0.0 };
         let of_block = |trip: f32| (trip + costs.block_barrier) - waiting;
         if from.holds_in_warp(to) {
             let bits = trips.kinds[from.kind].traits.element_bits;
-            let within = from.within_warp(to, &both, bits, machine);
+            let within = from.within_warp(to, bits, machine);
             if within == 0.0 {
                 return Least::at_least(0.0);
             }
@@ -314,8 +316,11 @@ impl Kind {
             });
             ways.collect()
         };
+        let stores: Vec<Way> = ways(Access::Store);
+        let widest = stores.iter().filter_map(|way| way.width).max();
         Self {
-            stores: ways(Access::Store),
+            widest: widest.unwrap_or(0),
+            stores,
             loads: ways(Access::Load),
             in_word,
             traits,
@@ -380,9 +385,8 @@ impl Trips<'_> {
         let [from, to] = self.ends;
         let [of_from, of_to] = [from, to].map(|end| &self.kinds[end.kind]);
         let in_word = of_from.in_word.zip(of_to.in_word).map(|(bits, _)| bits);
-        let widest = of_from.stores.iter().filter_map(|way| way.width).max();
         let meeting = Meeting {
-            common: self.common.min(widest.unwrap_or(0)),
+            common: self.common.min(of_from.widest),
             turns_words: in_word.is_some_and(|bits| from.registers[..bits] != to.registers[..bits]),
             wavefront,
         };
@@ -414,16 +418,10 @@ impl Outline {
         all.all(|(own, other)| differ_within(own, other, space))
     }
 
-    /// What shuffles and selects cost at least, given what the registers of both ends span; zero where nothing moves but the names of
-    /// registers.
-    fn within_warp(
-        &self,
-        to: &Outline,
-        both: &Subspace,
-        element_bits: u32,
-        machine: &Machine<'_>,
-    ) -> f32 {
+    /// What shuffles and selects cost at least; zero where nothing moves but the names of registers.
+    fn within_warp(&self, to: &Outline, element_bits: u32, machine: &Machine<'_>) -> f32 {
         let costs = &machine.costs;
+        let both = &self.thread.sum(&to.thread);
         let elements = 1u64 << to.registers.len();
         let outside = both.dimension() - self.thread.dimension();
         let all_lanes_have_some =

@@ -57,12 +57,12 @@ struct Layout {
 }
 
 /// Values and their numbers.
-struct Numbers<T> {
+struct Numbers<T: ?Sized> {
     values: Vec<Rc<T>>,
     numbers: FxHashMap<Rc<T>, usize>,
 }
 
-impl<T> Default for Numbers<T> {
+impl<T: ?Sized> Default for Numbers<T> {
     fn default() -> Self {
         Self {
             values: Vec::new(),
@@ -71,12 +71,12 @@ impl<T> Default for Numbers<T> {
     }
 }
 
-impl<T: Eq + std::hash::Hash> Numbers<T> {
-    fn number(&mut self, value: T) -> usize {
-        if let Some(&number) = self.numbers.get(&value) {
+impl<T: Eq + std::hash::Hash + ?Sized> Numbers<T> {
+    fn number(&mut self, value: impl Borrow<T> + Into<Rc<T>>) -> usize {
+        if let Some(&number) = self.numbers.get(value.borrow()) {
             return number;
         }
-        let value = Rc::new(value);
+        let value = value.into();
         self.values.push(Rc::clone(&value));
         self.numbers.insert(value, self.values.len() - 1);
         self.values.len() - 1
@@ -85,7 +85,7 @@ impl<T: Eq + std::hash::Hash> Numbers<T> {
 
 #[derive(Default)]
 struct Tables {
-    shapes: Numbers<Vec<i64>>,
+    shapes: Numbers<[i64]>,
     relations: Numbers<Relation>,
     maps: Numbers<LinearLayout>,
     layouts: Vec<Layout>,
@@ -113,11 +113,11 @@ impl Default for Catalog {
 impl Catalog {
     /// The number of a shape.
     pub(super) fn shape(&self, shape: &[i64]) -> ShapeId {
-        ShapeId(self.tables.borrow_mut().shapes.number(shape.to_vec()))
+        ShapeId(self.tables.borrow_mut().shapes.number(shape))
     }
 
     /// The extents of a shape.
-    pub(super) fn extents(&self, shape: ShapeId) -> Rc<Vec<i64>> {
+    pub(super) fn extents(&self, shape: ShapeId) -> Rc<[i64]> {
         Rc::clone(&self.tables.borrow().shapes.values[shape.0])
     }
 
@@ -149,7 +149,7 @@ impl Catalog {
             .map(|extent| i64::try_from(*extent).ok())
             .collect();
         let tables = self.tables.borrow();
-        let shape = *tables.shapes.numbers.get(&extents?)?;
+        let shape = *tables.shapes.numbers.get(&*extents?)?;
         let layout = *tables.numbers.get(shape)?.get(encoding)?;
         Some(Rc::clone(
             &tables.maps.values[tables.layouts[layout.0].map?.0],

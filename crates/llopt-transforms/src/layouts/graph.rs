@@ -214,7 +214,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
             let tensor = relation.labelled(operation)?;
             Some((relation, tensor))
         });
-        let pin = pins.staying(operation);
+        let pin = pins.staying(operation, labelled.as_ref().map(|(_, tensor)| *tensor));
         let is_fixed = pin.as_ref().is_some_and(|pin| {
             has_all(operation, pin)
                 && !labelled

@@ -105,19 +105,40 @@ impl Pins {
             .then(|| pin.operands.swap_remove(operand))?
     }
 
-    /// The layouts of an op that stay: the recorded ones, or those of its types.
-    pub(super) fn staying(&self, operation: OperationRef<'_, '_>) -> Option<Pin> {
+    /// The layouts of an op that stay, given the tensor that it is labelled with: the recorded ones, or those of its types. None if
+    /// neither has any.
+    pub(super) fn staying(
+        &self,
+        operation: OperationRef<'_, '_>,
+        labelled: Option<RankedTensor<'_>>,
+    ) -> Option<Pin> {
         match self.of(operation) {
             Some(pin) => pin.stays.then(|| pin.clone()),
-            None => Some(Pin::of(operation)),
+            None => Pin::written(operation, labelled),
         }
     }
 }
 
 impl Pin {
+    /// The layouts that the types of an op have that is labelled with this tensor; none if none has one.
+    fn written(
+        operation: OperationRef<'_, '_>,
+        labelled: Option<RankedTensor<'_>>,
+    ) -> Option<Self> {
+        let operands = operation.operand_values().map(|value| value.r#type());
+        let mut types = operands.chain(operation.result_types());
+        let has_layout = |tensor: RankedTensor<'_>| tensor.encoding().is_some();
+        let is_laid_out = types.any(|each| RankedTensor::of(each).is_some_and(has_layout));
+        is_laid_out.then(|| Self::labelled(operation, labelled))
+    }
+
     fn of(operation: OperationRef<'_, '_>) -> Self {
         let relation = Relation::of(operation);
         let labelled = relation.and_then(|relation| relation.labelled(operation));
+        Self::labelled(operation, labelled)
+    }
+
+    fn labelled(operation: OperationRef<'_, '_>, labelled: Option<RankedTensor<'_>>) -> Self {
         Self {
             stays: true,
             label: labelled.and_then(encoding),
