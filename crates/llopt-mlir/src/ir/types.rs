@@ -249,9 +249,7 @@ impl<'c> TypeExt<'c> for Type<'c> {
                 return None;
             }
             Some(TensorParts {
-                shape: (0..mlirShapedTypeGetRank(raw))
-                    .map(|dimension| mlirShapedTypeGetDimSize(raw, dimension as isize))
-                    .collect(),
+                shape: self.tensor_shape()?.to_vec(),
                 element: Type::from_raw(mlirShapedTypeGetElementType(raw)),
                 encoding: self.tensor_encoding(),
             })

@@ -93,7 +93,7 @@ impl Combined {
         let elements: Vec<Element> = elements.collect::<Option<_>>()?;
         elements.first()?;
         Some(Self {
-            shape: transfer::extents(&tensors.first()?.shape()),
+            shape: transfer::extents(tensors.first()?.extents()),
             axis: operation.attr("axis")?.as_int()?,
             elements,
             combination,

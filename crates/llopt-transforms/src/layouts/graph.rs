@@ -121,7 +121,7 @@ fn is_tensor(value: Value<'_, '_>) -> bool {
 /// The layout that a tensor has already.
 fn pinned(catalog: &Catalog, tensor: RankedTensor<'_>) -> Option<LayoutId> {
     let encoding = Encoding::from_attribute(tensor.encoding()?).ok()?;
-    Some(catalog.layout(encoding, catalog.shape(&tensor.shape())))
+    Some(catalog.layout(encoding, catalog.shape(tensor.extents())))
 }
 
 impl<'c: 'a, 'a> Graph<'c, 'a> {
@@ -240,7 +240,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
             self.node_of.insert(key(result), index);
         }
         let number = catalog.relation(&relation);
-        let shape = catalog.shape(&tensor.shape());
+        let shape = catalog.shape(tensor.extents());
         let stays = pin.and_then(|pin| pin.label);
         self.nodes.push(Node {
             kind: NodeKind::Op(operation, relation, number),
@@ -263,7 +263,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         self.nodes.push(Node {
             kind,
             tensor,
-            shape: catalog.shape(&tensor.shape()),
+            shape: catalog.shape(tensor.extents()),
             frequency,
             pinned: pinned(catalog, tensor),
         });
@@ -352,7 +352,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
             operation,
             operand,
             value,
-            shape: catalog.shape(&tensor.shape()),
+            shape: catalog.shape(tensor.extents()),
             producer,
             consumer,
             place,

@@ -280,7 +280,7 @@ fn held<'c: 'a, 'a>(
     if is_address || is_free || engine.is_from_nothing(node) {
         return None;
     }
-    let shape = engine.catalog.shape(&tensor.shape());
+    let shape = engine.catalog.shape(tensor.extents());
     Some((node, shape, element_bits(tensor)))
 }
 

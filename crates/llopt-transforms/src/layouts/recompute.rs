@@ -258,7 +258,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let Some(tensor) = RankedTensor::of(operand.r#type()) else {
                 continue;
             };
-            let shape = self.catalog.shape(&tensor.shape());
+            let shape = self.catalog.shape(tensor.extents());
             let Some(wanted) = self.catalog.operand(*relation, label, position, shape) else {
                 return Ok(None);
             };
@@ -295,7 +295,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
             return false;
         };
         let node = &engine.graph.nodes[index];
-        let shape = engine.catalog.shape(&tensor.shape());
+        let shape = engine.catalog.shape(tensor.extents());
         let Some(there) = engine.given(node, shape, labels[index]) else {
             return false;
         };
@@ -373,7 +373,7 @@ impl<'c: 'a, 'a> Slice<'c, 'a> {
             let Some(tensor) = RankedTensor::of(operand.r#type()) else {
                 continue;
             };
-            let shape = catalog.shape(&tensor.shape());
+            let shape = catalog.shape(tensor.extents());
             let wanted = catalog.operand(*number, label, position, shape);
             if !wanted.is_some_and(|wanted| self.grow(engine, labels, operand, wanted, limit)) {
                 return false;

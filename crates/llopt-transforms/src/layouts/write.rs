@@ -140,7 +140,7 @@ fn write_types<'c: 'a, 'a>(
             NodeKind::Op(operation, ..) => {
                 for result in operation.result_values() {
                     if let Some(tensor) = RankedTensor::of(result.r#type()) {
-                        set(result, catalog.shape(&tensor.shape()), node, label);
+                        set(result, catalog.shape(tensor.extents()), node, label);
                     }
                 }
                 retype_constant(*operation);

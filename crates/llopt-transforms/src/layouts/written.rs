@@ -158,7 +158,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     fn layout_of(&self, value: Value<'c, 'a>) -> Option<LayoutId> {
         let tensor = RankedTensor::of(value.r#type())?;
         let encoding = Encoding::from_attribute(tensor.encoding()?).ok()?;
-        let shape = self.catalog.shape(&tensor.shape());
+        let shape = self.catalog.shape(tensor.extents());
         Some(self.catalog.layout(encoding, shape))
     }
 

@@ -66,8 +66,8 @@ fn all_instructions(region: RegionRef<'_, '_>) -> f32 {
     all
 }
 
-/// The combination of a region that is a single operation on its two arguments.
-fn single_combination(region: RegionRef<'_, '_>) -> Option<WarpCombination> {
+/// The operation of a region that is a single one on its two arguments.
+fn single_operation<'c, 'a>(region: RegionRef<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
     let block = region.first_block()?;
     let op = block.first_operation()?;
     let end = op.next_in_block()?;
@@ -80,11 +80,15 @@ fn single_combination(region: RegionRef<'_, '_>) -> Option<WarpCombination> {
     }
     let is_it = operands == arguments
         && op.operand_count() == 2
+        && end.next_in_block().is_none()
         && end.operand_count() == 1
         && end.operand(0).ok()?.to_raw().ptr == op.result(0).ok()?.to_raw().ptr;
-    if !is_it {
-        return None;
-    }
+    is_it.then_some(op)
+}
+
+/// The combination of a region that is a single operation on its two arguments.
+fn single_combination(region: RegionRef<'_, '_>) -> Option<WarpCombination> {
+    let op = single_operation(region)?;
     match Kind::of(arith::Op::of(op)?) {
         Kind::Integer(combination) => Some(combination),
         Kind::Product
@@ -106,6 +110,10 @@ fn is_commutative(region: RegionRef<'_, '_>) -> bool {
     let Some(block) = region.first_block() else {
         return false;
     };
+    // Most regions are sums or maxima, and need no numbers.
+    if single_operation(region).is_some_and(|op| is_function(op) && commutes(op)) {
+        return block.next_in_region().is_none();
+    }
     let half = block.argument_count() / 2;
     let mut known = HashMap::new();
     let in_order = results(block, |argument| argument, &mut known);

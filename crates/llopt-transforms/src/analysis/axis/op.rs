@@ -33,11 +33,11 @@ enum Element {
 
 impl Typed {
     fn of(r#type: Type<'_>) -> Self {
-        let sizes = |shape: Vec<i64>| -> Option<Vec<u64>> {
-            let sizes = shape.into_iter().map(|size| u64::try_from(size).ok());
+        let sizes = |shape: &[i64]| -> Option<Vec<u64>> {
+            let sizes = shape.iter().map(|size| u64::try_from(*size).ok());
             sizes.collect()
         };
-        let shape = r#type.tensor().and_then(|tensor| sizes(tensor.shape));
+        let shape = r#type.tensor_shape().and_then(sizes);
         Self {
             shape: shape.unwrap_or_else(|| vec![1]),
             element: Element::of(r#type.element_or_self()),

@@ -78,7 +78,9 @@ impl Term for &EdgeCosts<'_> {
 /// The costs of an edge: the sum of its terms for each pair of labels.
 #[derive(Clone)]
 pub(super) struct EdgeCosts<'f> {
-    terms: Vec<Rc<dyn Term + 'f>>,
+    /// The only term of most edges, and what has been added to it.
+    first: Option<Rc<dyn Term + 'f>>,
+    others: Vec<Rc<dyn Term + 'f>>,
     columns: usize,
     /// What is known of all pairs, row by row.
     known: RefCell<Rc<[Known]>>,
@@ -88,7 +90,8 @@ impl<'f> EdgeCosts<'f> {
     /// Costs that are known, row by row.
     pub(super) fn of_table(columns: usize, costs: impl Iterator<Item = Cost>) -> Self {
         Self {
-            terms: Vec::new(),
+            first: None,
+            others: Vec::new(),
             columns,
             known: RefCell::new(costs.map(Known::Exactly).collect()),
         }
@@ -97,7 +100,8 @@ impl<'f> EdgeCosts<'f> {
     /// The costs of a term, and what is known of them, row by row.
     pub(super) fn of_term(columns: usize, term: Rc<dyn Term + 'f>, known: Rc<[Known]>) -> Self {
         Self {
-            terms: vec![term],
+            first: Some(term),
+            others: Vec::new(),
             columns,
             known: RefCell::new(known),
         }
@@ -115,7 +119,11 @@ impl<'f> EdgeCosts<'f> {
         for (known, more) in known.iter_mut().zip(more) {
             *known = known.plus(*more);
         }
-        self.terms.push(term);
+        self.others.push(term);
+    }
+
+    fn terms(&self) -> impl Iterator<Item = &Rc<dyn Term + 'f>> {
+        self.first.iter().chain(&self.others)
     }
 
     /// How many labels the larger node has.
@@ -149,7 +157,7 @@ impl<'f> EdgeCosts<'f> {
         if let Known::Exactly(cost) = known {
             return cost;
         }
-        let terms = self.terms.iter().map(|term| term.cost(row, column));
+        let terms = self.terms().map(|term| term.cost(row, column));
         let cost = terms.fold(0, Cost::saturating_add);
         debug_assert!(known.least() <= cost, "known to be more");
         self.find_out(row * self.columns + column, Known::Exactly(cost));
@@ -170,7 +178,7 @@ impl<'f> EdgeCosts<'f> {
             return cost;
         }
         let (mut now, mut most) = (Known::Exactly(0), 0);
-        for term in &self.terms {
+        for term in self.terms() {
             let known = term.known().map(|known| known[pair]);
             let known = known.filter(|known| known.certainty() < before.certainty());
             let refined = match known {
@@ -193,7 +201,7 @@ impl<'f> EdgeCosts<'f> {
     /// Takes over what terms know of all pairs, where all of them keep it.
     fn take_known_of_terms(&self) {
         let tables: Option<Vec<Ref<'_, [Known]>>> =
-            self.terms.iter().map(|term| term.known()).collect();
+            self.terms().map(|term| term.known()).collect();
         let Some(tables) = tables else {
             return;
         };
