@@ -18,11 +18,11 @@
 //! What a loop loads ahead may come through a ring ([`super::ahead`]). Then registers are loaded from it at least; but it is not
 //! known before whether a ring can be filled, so the bound is the smaller one of this and that of a conversion.
 //!
-//! # Tables
+//! # Kept
 //!
-//! Most uses have the same layouts at their ends as others, and most of a program stays as it is from one round of the search to the
-//! next. So the table of all pairs is made once for all of them. Prices that somebody has asked for since are written into a table
-//! when it is wanted again.
+//! Most uses bring a tensor in the same manner as others, between the same layouts, and most of a program stays as it is from one round
+//! of the search to the next. So each pair is found once for each manner. Prices that somebody has asked for since are written over
+//! what was known when the manner is wanted again.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -34,12 +34,9 @@ use super::catalog::{Catalog, LayoutId, MapId};
 use super::cost::{Costs, KnownPrice, times};
 use super::labelling::{IMPOSSIBLE, Known};
 
-/// What is known of bringing a tensor from one layout to another before anybody asks for a price depends on this alone.
-#[derive(PartialEq, Eq, Hash)]
-pub(super) struct Bringing {
-    /// The layouts in which the tensor may be, and those that are wanted, by the labels of both ends.
-    pub(super) given: Rc<[Option<LayoutId>]>,
-    pub(super) wanted: Rc<[Option<LayoutId>]>,
+/// What is known of bringing a tensor from one layout to another before anybody asks for a price depends on this, apart from the two.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Manner {
     /// The bits of an element.
     pub(super) bits: u32,
     /// How often it is brought, as bits.
@@ -79,99 +76,165 @@ impl End {
     }
 }
 
-/// What is known of all pairs, row by row.
-struct Table {
-    known: Rc<[Known]>,
-    given: Vec<Option<End>>,
-    wanted: Vec<Option<End>>,
-    /// How many prices anybody had asked for when prices were written into it.
+/// The pairs of layouts that were asked about in one manner.
+#[derive(Default)]
+struct Pairs {
+    ends: Vec<End>,
+    numbers: FxHashMap<LayoutId, usize>,
+    /// By the numbers of both ends; a row ends where nobody has asked.
+    known: Vec<Vec<Option<Known>>>,
+    /// The tables of pairs that somebody has asked for, by what was given and wanted.
+    tables: FxHashMap<[Layouts; 2], Rc<[Known]>>,
+    /// How many prices of conversions were known at the last look.
     prices: usize,
 }
 
-/// The tables that were made.
+/// Layouts of a tensor, by the labels of an end of its use.
+pub(super) type Layouts = Rc<[Option<LayoutId>]>;
+
+/// The rows of pairs have at least so much room.
+const ROOM: usize = 32;
+
+/// What is known of bringing tensors, by the manner.
 #[derive(Default)]
 pub(super) struct Brought {
-    tables: RefCell<FxHashMap<Bringing, Table>>,
+    manners: RefCell<FxHashMap<Manner, Pairs>>,
 }
 
 impl Brought {
     /// What is known of bringing a tensor, by the layouts in which it may be and then by those that are wanted.
     pub(super) fn known(
         &self,
-        bringing: Bringing,
+        manner: Manner,
+        ends: [Layouts; 2],
         catalog: &Catalog,
         costs: &Costs,
     ) -> Rc<[Known]> {
-        let mut tables = self.tables.borrow_mut();
-        if let Some(table) = tables.get_mut(&bringing) {
-            bringing.take_prices(table, costs);
-            return Rc::clone(&table.known);
+        let mut manners = self.manners.borrow_mut();
+        let pairs = manners.entry(manner).or_default();
+        pairs.take_prices(manner, costs);
+        if let Some(known) = pairs.tables.get(&ends) {
+            return Rc::clone(known);
         }
-        let table = bringing.table(catalog, costs);
-        let known = Rc::clone(&table.known);
-        tables.insert(bringing, table);
+        let known = pairs.table(&ends, manner, catalog, costs);
+        pairs.tables.insert(ends, Rc::clone(&known));
         known
     }
 }
 
-impl Bringing {
-    /// What is known now of the costs of bringing a tensor from each of some layouts to each of others.
-    fn table(&self, catalog: &Catalog, costs: &Costs) -> Table {
-        let [given, wanted] =
-            [&self.given, &self.wanted].map(|layouts| self.ends(layouts, catalog, costs));
-        let outline = |end: &Option<End>| end.as_ref().and_then(|end| end.outline);
-        let targets: Vec<Option<OutlineId>> = wanted.iter().map(outline).collect();
-        let mut known = Vec::with_capacity(given.len() * wanted.len());
-        let mut prices = Vec::with_capacity(wanted.len());
-        for source in &given {
-            prices.clear();
-            match outline(source) {
-                Some(from) => costs.known(from, &targets, &mut prices),
-                None => prices.resize(wanted.len(), KnownPrice::NOTHING),
-            }
-            let pairs = wanted.iter().zip(&prices);
-            known.extend(pairs.map(|(target, price)| match (source, target) {
-                (Some(source), Some(target)) => self.of_pair(source, target, *price, costs),
+impl Pairs {
+    /// What is known of all pairs of layouts, row by row.
+    fn table(
+        &mut self,
+        [given, wanted]: &[Layouts; 2],
+        manner: Manner,
+        catalog: &Catalog,
+        costs: &Costs,
+    ) -> Rc<[Known]> {
+        let mut number = |layout: &Option<LayoutId>| {
+            layout.map(|layout| self.number(layout, manner, catalog, costs))
+        };
+        let columns: Vec<Option<usize>> = wanted.iter().map(&mut number).collect();
+        let rows: Vec<Option<usize>> = given.iter().map(&mut number).collect();
+        let mut known = Vec::with_capacity(rows.len() * columns.len());
+        for row in rows {
+            known.extend(columns.iter().map(|column| match (row, column) {
+                (Some(row), Some(column)) => self.of(row, *column, manner, costs),
                 _ => Known::Exactly(IMPOSSIBLE),
             }));
         }
-        Table {
-            known: known.into(),
-            given,
-            wanted,
-            prices: costs.prices_known(),
-        }
+        known.into()
     }
 
-    /// These layouts of a tensor, as it is brought from or to them.
-    fn ends(
-        &self,
-        layouts: &[Option<LayoutId>],
+    /// The number of a layout as an end.
+    fn number(
+        &mut self,
+        layout: LayoutId,
+        manner: Manner,
         catalog: &Catalog,
         costs: &Costs,
-    ) -> Vec<Option<End>> {
-        let end = |&layout: &Option<LayoutId>| {
-            let layout = layout?;
-            let map = catalog.map(layout);
-            let in_memory = catalog.is_in_memory(layout);
-            let held = map.filter(|_| !in_memory);
-            let outline = |map| costs.outline(catalog, map, self.bits);
-            let compared = held.filter(|_| self.of_conditions);
-            let unpacking = |map| costs.unpacking(&catalog.linear(map));
-            Some(End {
-                layout,
-                map,
-                in_memory,
-                outline: held.and_then(outline),
-                unpacking: compared.map_or(0.0, unpacking),
-            })
-        };
-        layouts.iter().map(end).collect()
+    ) -> usize {
+        let next = self.ends.len();
+        let number = *self.numbers.entry(layout).or_insert(next);
+        if number == next {
+            self.ends.push(End::new(layout, manner, catalog, costs));
+            self.known.push(Vec::new());
+        }
+        number
     }
 
-    /// What is known of a pair of layouts, given what is known of the price of a conversion.
-    fn of_pair(&self, source: &End, target: &End, price: KnownPrice, costs: &Costs) -> Known {
+    /// What is known of the pair of these ends.
+    fn of(&mut self, from: usize, to: usize, manner: Manner, costs: &Costs) -> Known {
+        let row = &mut self.known[from];
+        if let Some(Some(known)) = row.get(to) {
+            return *known;
+        }
+        let [source, target] = [from, to].map(|end| &self.ends[end]);
+        let known = manner.of_pair(source, target, costs);
+        if row.len() <= to {
+            row.resize(self.ends.len().next_power_of_two().max(ROOM), None);
+        }
+        row[to] = Some(known);
+        known
+    }
+
+    /// Writes the prices of conversions over what was known of them, if somebody has asked for them since the last look.
+    fn take_prices(&mut self, manner: Manner, costs: &Costs) {
+        if !manner.is_whole || manner.way == Way::Ring {
+            return;
+        }
+        let Self {
+            ends,
+            known,
+            tables,
+            prices,
+            ..
+        } = self;
+        *prices = costs.prices_since(*prices, |[from, to], price| {
+            let ends_of = |outline: OutlineId| {
+                let ends = ends.iter().enumerate();
+                ends.filter(move |(_, end)| end.outline == Some(outline))
+            };
+            for (row, _) in ends_of(from) {
+                for (column, target) in ends_of(to) {
+                    if let Some(Some(known)) = known[row].get_mut(column)
+                        && *known != Known::Exactly(0)
+                        && let Some(price) = price.with_unpacking(target.unpacking).price
+                    {
+                        *known = manner.exactly(price);
+                        tables.clear();
+                    }
+                }
+            }
+        });
+    }
+}
+
+impl End {
+    /// A layout of a tensor that is brought in this manner.
+    fn new(layout: LayoutId, manner: Manner, catalog: &Catalog, costs: &Costs) -> Self {
+        let map = catalog.map(layout);
+        let in_memory = catalog.is_in_memory(layout);
+        let held = map.filter(|_| !in_memory);
+        let outline = |map| costs.outline(catalog, map, manner.bits);
+        let compared = held.filter(|_| manner.of_conditions);
+        let unpacking = |map| costs.unpacking(&catalog.linear(map));
+        Self {
+            layout,
+            map,
+            in_memory,
+            outline: held.and_then(outline),
+            unpacking: compared.map_or(0.0, unpacking),
+        }
+    }
+}
+
+impl Manner {
+    /// What is known of a pair of layouts.
+    fn of_pair(self, source: &End, target: &End, costs: &Costs) -> Known {
         let in_registers = source.outline.and(target.outline);
+        let price = source.outline.zip(target.outline);
+        let price = price.map_or(KnownPrice::NOTHING, |(from, to)| costs.known(from, to));
         let price = price.with_unpacking(target.unpacking);
         match (source.in_memory, target.in_memory) {
             (true, true) if source.is_same_as(target) => Known::Exactly(0),
@@ -193,48 +256,15 @@ impl Bringing {
         }
     }
 
-    fn frequency(&self) -> f64 {
+    fn frequency(self) -> f64 {
         f64::from_bits(self.frequency)
     }
 
-    fn at_least(&self, least: Option<f32>) -> Known {
+    fn at_least(self, least: Option<f32>) -> Known {
         Known::AtLeast(least.map_or(0, |least| times(least, self.frequency())))
     }
 
-    fn exactly(&self, price: f32) -> Known {
+    fn exactly(self, price: f32) -> Known {
         Known::Exactly(times(price, self.frequency()))
-    }
-
-    /// Writes the prices of conversions into a table that somebody has asked for since it was made.
-    fn take_prices(&self, table: &mut Table, costs: &Costs) {
-        if !self.is_whole || self.way == Way::Ring {
-            return;
-        }
-        let columns = table.wanted.len();
-        let Table {
-            known,
-            given,
-            wanted,
-            prices,
-        } = table;
-        *prices = costs.prices_since(*prices, |[from, to], price| {
-            let is = |end: &Option<End>, outline: OutlineId| {
-                end.as_ref().is_some_and(|end| end.outline == Some(outline))
-            };
-            let rows = given.iter().enumerate().filter(|(_, end)| is(end, from));
-            for (row, _) in rows {
-                for (column, target) in wanted.iter().enumerate() {
-                    let pair = row * columns + column;
-                    if let Some(target) = target.as_ref().filter(|end| end.outline == Some(to))
-                        && known[pair] != Known::Exactly(0)
-                    {
-                        let price = price.with_unpacking(target.unpacking).price;
-                        if let Some(price) = price {
-                            Rc::make_mut(known)[pair] = self.exactly(price);
-                        }
-                    }
-                }
-            }
-        });
     }
 }

@@ -102,6 +102,9 @@ impl KnownPrice {
     }
 }
 
+/// The rows of prices have at least so much room.
+const ROOM: usize = 64;
+
 /// What is known of the prices from one of so many ends to all.
 fn row(prices: &mut Vec<Vec<KnownPrice>>, from: OutlineId, ends: usize) -> &mut Vec<KnownPrice> {
     if prices.len() <= from.index() {
@@ -109,7 +112,7 @@ fn row(prices: &mut Vec<Vec<KnownPrice>>, from: OutlineId, ends: usize) -> &mut 
     }
     let row = &mut prices[from.index()];
     if row.len() < ends {
-        row.resize(ends.next_power_of_two(), KnownPrice::NOTHING);
+        row.resize(ends.next_power_of_two().max(ROOM), KnownPrice::NOTHING);
     }
     row
 }
@@ -320,41 +323,22 @@ impl Costs {
             .or_insert_with(|| outlines.add(&catalog.linear(map), bits, &self.machine))
     }
 
-    /// What is known of [`Costs::conversion`] from one end to each of others, where there is one. Most edges of a program ask for
-    /// the same few pairs.
-    pub(super) fn known(
-        &self,
-        from: OutlineId,
-        to: &[Option<OutlineId>],
-        prices: &mut Vec<KnownPrice>,
-    ) {
+    /// What is known of [`Costs::conversion`] from one end to another.
+    pub(super) fn known(&self, from: OutlineId, to: OutlineId) -> KnownPrice {
         let Ends {
-            outlines,
-            prices: all,
-            ..
+            outlines, prices, ..
         } = &mut *self.ends.borrow_mut();
-        let row = row(all, from, outlines.len());
-        prices.extend(to.iter().map(|to| {
-            let Some(to) = to else {
-                return KnownPrice::NOTHING;
+        let known = &mut row(prices, from, outlines.len())[to.index()];
+        if known.least.is_infinite() {
+            let Least { cost, is_likely } =
+                outlines.least(from, to, &self.machine, self.hides_waits);
+            known.is_likely = is_likely;
+            known.least = match cost {
+                0.0 => 0.0,
+                cost => cost + self.of_each_conversion(),
             };
-            let known = &mut row[to.index()];
-            if known.least.is_infinite() {
-                let Least { cost, is_likely } =
-                    outlines.least(from, *to, &self.machine, self.hides_waits);
-                known.is_likely = is_likely;
-                known.least = match cost {
-                    0.0 => 0.0,
-                    cost => cost + self.of_each_conversion(),
-                };
-            }
-            *known
-        }));
-    }
-
-    /// How many conversions between outlines have been priced.
-    pub(super) fn prices_known(&self) -> usize {
-        self.ends.borrow().priced.len()
+        }
+        *known
     }
 
     /// The conversions that have been priced since there were so many, and their prices; how many there are now.
@@ -651,9 +635,8 @@ mod tests {
                 let ends: Vec<_> = ends.collect();
                 for (&from, end) in maps.iter().zip(&ends) {
                     let known = |to: usize| {
-                        let mut found = Vec::new();
-                        costs.known(end.unwrap(), &ends[to..=to], &mut found);
-                        found[0].with_unpacking(unpacking(maps[to]))
+                        let known = costs.known(end.unwrap(), ends[to].unwrap());
+                        known.with_unpacking(unpacking(maps[to]))
                     };
                     for (to, &map) in maps.iter().enumerate().filter(|&(_, map)| *map != from) {
                         let before = known(to);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use llopt_dialects::tables::types::RankedTensor;
 use melior::ir::ValueLike;
 
-use super::bringing::{Bringing, Way};
+use super::bringing::{Layouts, Manner, Way};
 use super::catalog::LayoutId;
 use super::cost::{is_condition, times};
 use super::engine::Engine;
@@ -39,26 +39,28 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 continue;
             }
             let (from, to) = (&self.graph.nodes[producer], &self.graph.nodes[consumer]);
-            let given: Rc<[_]> = candidates[producer]
+            let given: Layouts = candidates[producer]
                 .iter()
                 .map(|&label| self.given(from, used.shape, label))
                 .collect();
-            let wanted: Rc<[_]> = candidates[consumer]
+            let wanted: Layouts = candidates[consumer]
                 .iter()
                 .map(|&label| self.wanted(to, used, label))
                 .collect();
             let is_ahead = from.operation().is_some_and(|load| self.is_ahead(load));
             let tensor = RankedTensor::of(used.value.r#type());
-            let bringing = Bringing {
-                given: Rc::clone(&given),
-                wanted: Rc::clone(&wanted),
+            let manner = Manner {
                 bits: tensor.map_or(32, element_bits),
                 frequency: used.frequency.to_bits(),
                 way: if is_ahead { Way::Ring } else { Way::Conversion },
                 of_conditions: tensor.is_some_and(is_condition),
                 is_whole: self.parts(consumer) == 0,
             };
-            let moved = self.kept.brought.known(bringing, self.catalog, self.costs);
+            let ends = [&given, &wanted].map(Rc::clone);
+            let moved = self
+                .kept
+                .brought
+                .known(manner, ends, self.catalog, self.costs);
             let known = match may_compute && self.is_from_nothing(producer) {
                 true => self.known_or_anew(used, (&given, &wanted), &moved),
                 false => moved,

@@ -193,10 +193,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
         let wanted = self.catalog.map(to);
         let wanted = wanted.and_then(|map| costs.outline(self.catalog, map, bits));
-        let mut known = Vec::new();
-        costs.known(stored, &[wanted], &mut known);
-        let known = known.first().filter(|_| wanted.is_some());
-        known.map_or(0.0, |known| known.least)
+        wanted.map_or(0.0, |wanted| costs.known(stored, wanted).least)
     }
 
     /// The layout in which a product takes a factor with consecutive elements along k together, if nothing transposes

@@ -1,14 +1,17 @@
 //! `#ttg.blocked`: each lane has a small block, the blocks of the lanes of a warp are adjacent, and so are those of
 //! the warps. The layout of coalesced global memory accesses.
 
-use llopt_layout::{Dim, LinearLayout, MAX_BITS, from_flat_bases};
+use llopt_layout::{Dim, InlineList, LinearLayout, MAX_BITS, from_flat_bases};
 
-use super::field::{verify_counts, verify_order, verify_rank};
+use super::field::{check_order, verify_counts, verify_order, verify_rank};
 use super::fields::{Field, Fields, Writer};
 use super::kind::Kind;
 use super::threads::Threads;
 use super::tile::Tile;
 use super::{CgaLayout, EncodingError};
+
+/// What the bits of a dimension of places add to a flattened element.
+type Bases = InlineList<u32, MAX_BITS>;
 
 /// The fields of `#ttg.blocked`; lists have one entry per dimension.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -138,7 +141,7 @@ impl Blocked {
         verify_counts("sizePerThread", &self.size_per_thread, rank)?;
         verify_counts("threadsPerWarp", &self.threads_per_warp, rank)?;
         verify_counts("warpsPerCTA", &self.warps_per_cta, rank)?;
-        verify_order(&self.order, rank)?;
+        check_order(&self.order, rank)?;
         self.cga_layout.verify(rank)
     }
 
@@ -177,44 +180,45 @@ impl Blocked {
         if first as usize > MAX_BITS {
             return None;
         }
-        let mut take = |bases: &mut Vec<u32>, dim: usize| {
+        let mut take = |bases: &mut Bases, dim: usize| {
             let (next, end) = &mut bits[dim];
             let is_there = *next < *end;
-            bases.push(if is_there { 1 << *next } else { 0 });
+            let base = if is_there { 1 << *next } else { 0 };
             *next += u32::from(is_there);
-            is_there
+            bases.push(base).ok()?;
+            Some(is_there)
         };
-        let mut held = [const { Vec::new() }; 3];
+        let mut held = [(); 3].map(|()| Bases::new());
         let counts = [
             &self.size_per_thread,
             &self.threads_per_warp,
             &self.warps_per_cta,
         ];
         for (held, counts) in held.iter_mut().zip(counts) {
-            held.reserve(MAX_BITS);
             for &dim in order {
                 if !counts[dim].is_power_of_two() {
                     return None;
                 }
                 for _ in 0..counts[dim].trailing_zeros() {
-                    take(held, dim);
+                    take(held, dim)?;
                 }
             }
         }
         let [registers, lanes, warps] = &mut held;
         for &dim in order {
-            while take(registers, dim) {}
-            registers.pop();
+            while take(registers, dim)? {}
+            registers.truncate(registers.len() - 1);
         }
-        let log2 = |bases: &Vec<u32>| u32::try_from(bases.len()).unwrap_or(u32::MAX);
+        let log2 = |bases: &Bases| u32::try_from(bases.len()).unwrap_or(u32::MAX);
         let ins = [
             (Dim::REGISTER, log2(registers)),
             (Dim::LANE, log2(lanes)),
             (Dim::WARP, log2(warps)),
             (Dim::BLOCK, 0),
         ];
-        registers.append(lanes);
-        registers.append(warps);
+        for base in lanes.iter().chain(warps.iter()) {
+            registers.push(*base).ok()?;
+        }
         from_flat_bases(&ins, &outs, registers).ok()
     }
 

@@ -74,10 +74,15 @@ pub(super) fn verify_power_of_two(field: &'static str, value: u32) -> Result<(),
 
 /// An order as indices, if it names each dimension once.
 pub(super) fn verify_order(order: &[u32], rank: usize) -> Result<Vec<usize>, EncodingError> {
-    let indices: Vec<usize> = order.iter().map(|&dim| dim as usize).collect();
-    let each_once = (0..rank).all(|dim| indices.contains(&dim));
-    if each_once && indices.len() == rank {
-        Ok(indices)
+    check_order(order, rank)?;
+    Ok(order.iter().map(|&dim| dim as usize).collect())
+}
+
+/// Whether each dimension occurs once.
+pub(super) fn check_order(order: &[u32], rank: usize) -> Result<(), EncodingError> {
+    let each_once = (0..rank).all(|dim| order.iter().any(|&other| other as usize == dim));
+    if each_once && order.len() == rank {
+        Ok(())
     } else {
         Err(EncodingError::Order {
             order: order.to_vec(),
