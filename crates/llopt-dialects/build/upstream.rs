@@ -95,7 +95,7 @@ fn module(dialect: &str, ops: &BTreeMap<String, Taken<'_>>) -> Result<String, Mo
     let mut variants = String::new();
     let mut make = String::new();
     let mut back = String::new();
-    let mut names = String::new();
+    let mut positions = String::new();
     let mut declared = String::new();
     let mut enumerations: BTreeMap<String, String> = BTreeMap::new();
     // Sorted by name, by which an op is found.
@@ -118,7 +118,7 @@ fn module(dialect: &str, ops: &BTreeMap<String, Taken<'_>>) -> Result<String, Mo
             "{index} => Some(Self::{variant}({class}(operation))),"
         );
         let _ = writeln!(back, "Self::{variant}(operation) => operation.0,");
-        let _ = write!(names, "{mnemonic:?}, ");
+        let _ = write!(positions, "{mnemonic:?} => {index}, ");
         let _ = writeln!(declared, "{},", facts::expression(&taken.facts));
     }
     let enumerations: String = enumerations.into_values().collect();
@@ -127,12 +127,11 @@ fn module(dialect: &str, ops: &BTreeMap<String, Taken<'_>>) -> Result<String, Mo
         "/// What tile IR takes from MLIR's dialect `{dialect}`.\n\
          pub mod {dialect} {{\n\
          use super::*;\n\
-         /// The ops by name, without the dialect, in order.\n\
-         static NAMES: [&str; {count}] = [{names}];\n\
          /// What is declared of them.\n\
          pub(crate) static FACTS: [OpFacts; {count}] = [\n{declared}];\n\
          /// The position of an op in the tables.\n\
-         pub(crate) fn position(mnemonic: &str) -> Option<usize> {{ NAMES.binary_search(&mnemonic).ok() }}\n\
+         pub(crate) fn position(mnemonic: &str) -> Option<usize> {{\n\
+         Some(match mnemonic {{ {positions}_ => return None }})\n}}\n\
          /// Every op of the dialect that tile IR has. Match it without a wildcard.\n\
          #[derive(Clone, Copy, Debug, PartialEq)]\n\
          pub enum Op<'c, 'a> {{\n{variants}}}\n\

@@ -268,6 +268,7 @@ impl Catalog {
         self.transfer(relation, Transfer::LabelOfResult, layout, shape)
     }
 
+    #[inline]
     fn transfer(
         &self,
         relation: RelationId,
@@ -279,6 +280,16 @@ impl Catalog {
         if relation == RelationId::SAME && self.tables.borrow().layouts[from.0].shape == to {
             return Some(from);
         }
+        self.transfer_by_rule(relation, way, from, to)
+    }
+
+    fn transfer_by_rule(
+        &self,
+        relation: RelationId,
+        way: Transfer,
+        from: LayoutId,
+        to: ShapeId,
+    ) -> Option<LayoutId> {
         let key = (relation, way, from, to);
         if let Some(&known) = self.tables.borrow().transfers.get(&key) {
             return known;

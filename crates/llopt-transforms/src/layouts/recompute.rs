@@ -231,16 +231,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         most: usize,
     ) -> Result<Option<(Cost, usize)>, TooMany> {
         let most = most.checked_sub(1).ok_or(TooMany)?;
-        let Some(node) = self.graph.node_of_op(operation) else {
+        let from_nothing = self.graph.node_of_op(operation);
+        let from_nothing = from_nothing.filter(|node| self.is_from_nothing(*node));
+        let Some(node) = from_nothing.map(|node| &self.graph.nodes[node]) else {
             return Ok(None);
         };
-        let node = &self.graph.nodes[node];
         let NodeKind::Op(_, _, relation) = &node.kind else {
             return Ok(None);
         };
-        if !may_be_copied(operation, node) {
-            return Ok(None);
-        }
         let label = self.catalog.label_of_result(*relation, wanted, node.shape);
         let Some((label, map)) = label.and_then(|label| Some((label, self.catalog.map(label)?)))
         else {
