@@ -400,8 +400,11 @@ fn lanes_that_registers_hold_are_exchanged_by_swaps() {
             let plans = plan(&from, &to, element_bits, &WAVE64_BANKS64).expect("plans");
             // One exchange makes two words, which the bound has to know.
             let mut outlines = Outlines::default();
-            let ends = [&from, &to]
-                .map(|layout| outlines.add(layout, element_bits, &WAVE64_BANKS64).expect("an end"));
+            let ends = [&from, &to].map(|layout| {
+                outlines
+                    .add(layout, element_bits, &WAVE64_BANKS64)
+                    .expect("an end")
+            });
             let least = outlines.least(ends[0], ends[1], &WAVE64_BANKS64, false);
             assert!(least.cost <= plans[0].cost, "seed {seed}: {least:?}");
             let mut by_swaps = 0;

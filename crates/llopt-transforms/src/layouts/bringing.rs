@@ -268,3 +268,75 @@ impl Manner {
         Known::Exactly(times(price, self.frequency()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
+    use llopt_target::Target;
+
+    use super::*;
+    use crate::layouts::cost::Multiplied;
+    use crate::layouts::grid::Grid;
+
+    #[test]
+    fn prices_that_somebody_asked_for_since_are_known_the_next_time() {
+        for target in ["cuda:90", "hip:gfx942"] {
+            let target = Target::parse(target).unwrap();
+            let lanes = target.warp_size();
+            let grid = Grid {
+                num_warps: 4,
+                threads_per_warp: lanes,
+                num_ctas: 1,
+            };
+            let costs = Costs::new(target, &[], grid, Multiplied::Nowhere);
+            let catalog = Catalog::default();
+            let shape = catalog.shape(&[64, 64]);
+            let layout = |size: [u32; 2], order: [u32; 2]| {
+                let blocked = Blocked {
+                    size_per_thread: size.to_vec(),
+                    threads_per_warp: vec![8, lanes / 8],
+                    warps_per_cta: vec![4, 1],
+                    order: order.to_vec(),
+                    cga_layout: CgaLayout::single(2),
+                };
+                catalog.layout(Encoding::Blocked(blocked), shape)
+            };
+            let layouts = [
+                layout([1, 4], [1, 0]),
+                layout([4, 1], [0, 1]),
+                layout([1, 1], [1, 0]),
+            ];
+            let manner = Manner {
+                bits: 16,
+                frequency: 3f64.to_bits(),
+                way: Way::Conversion,
+                of_conditions: false,
+                is_whole: true,
+            };
+            let ends: Layouts = layouts.map(Some).into();
+            let known = |brought: &Brought| {
+                let ends = [&ends, &ends].map(Rc::clone);
+                brought.known(manner, ends, &catalog, &costs)
+            };
+            let brought = Brought::default();
+            let before = known(&brought);
+            let maps = [0, 1].map(|end| catalog.map(layouts[end]).unwrap());
+            let other = Manner { bits: 32, ..manner };
+            let of_other = brought.known(other, [&ends, &ends].map(Rc::clone), &catalog, &costs);
+            let price = costs.conversion(&catalog, maps, 16, 0);
+            let after = known(&brought);
+            assert_eq!(after[1], Known::Exactly(times(price, 3.0)));
+            assert!(before[1].least() <= after[1].least());
+            // What somebody begins with who knows all prices is the same, and nothing else has changed.
+            assert_eq!(after, known(&Brought::default()));
+            let pairs = before.iter().zip(&*after).enumerate();
+            assert!(
+                pairs
+                    .filter(|(pair, _)| *pair != 1)
+                    .all(|(_, (one, other))| one == other)
+            );
+            let again = brought.known(other, [&ends, &ends].map(Rc::clone), &catalog, &costs);
+            assert_eq!(of_other, again);
+        }
+    }
+}

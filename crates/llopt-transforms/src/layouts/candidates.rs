@@ -269,11 +269,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 for &number in &uses_of[index] {
                     let used = &self.graph.uses[number];
                     let is_given = used.producer == index;
-                    let other = if is_given { used.consumer } else { used.producer };
+                    let other = if is_given {
+                        used.consumer
+                    } else {
+                        used.producer
+                    };
                     let is_followed = self.followed(other).is_some();
                     // No other label arrives at a node that is full, once it is known that labels are left out.
-                    if is_followed && !is_given
-                        || is_cut && !is_followed && is_full(other, &labels)
+                    if is_followed && !is_given || is_cut && !is_followed && is_full(other, &labels)
                     {
                         continue;
                     }

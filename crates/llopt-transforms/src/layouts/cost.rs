@@ -239,7 +239,13 @@ impl Costs {
 
     /// The cost of moving a tensor from one layout to another by the cheapest plan, for a reader that takes it in parts
     /// ([`SwizzleRequest::parts`]); infinite if there is no plan.
-    fn conversion(&self, catalog: &Catalog, [from, to]: [MapId; 2], bits: u32, parts: u32) -> f32 {
+    pub(super) fn conversion(
+        &self,
+        catalog: &Catalog,
+        [from, to]: [MapId; 2],
+        bits: u32,
+        parts: u32,
+    ) -> f32 {
         if from == to {
             return 0.0;
         }

@@ -408,10 +408,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let number = *known
             .entry(operation.to_raw().ptr as usize)
             .or_insert_with(|| Some(self.costs.combined(Combined::of(operation)?)));
-        Some(
-            self.costs
-                .in_layout(number?, map, self.catalog.linear(map)),
-        )
+        Some(self.costs.in_layout(number?, map, self.catalog.linear(map)))
     }
 
     /// The cost of a reduction whose partial results stay in their threads until the loop ends.

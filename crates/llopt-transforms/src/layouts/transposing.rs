@@ -61,10 +61,7 @@ struct Rectangle {
 
 /// The layouts of the rectangles that cost least, given what it takes to bring them to where they are wanted; of equal ones the tallest,
 /// whose stores are the widest. That is not asked of rectangles that cost more at least.
-fn cheapest(
-    mut rectangles: Vec<Rectangle>,
-    onwards: impl Fn(MapId) -> f32,
-) -> Vec<LayoutId> {
+fn cheapest(mut rectangles: Vec<Rectangle>, onwards: impl Fn(MapId) -> f32) -> Vec<LayoutId> {
     rectangles.sort_by_key(|rectangle| Reverse(rectangle.down));
     let mut by_least: Vec<usize> = (0..rectangles.len()).collect();
     by_least.sort_by(|&one, &other| {
@@ -221,5 +218,57 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let is_along_k = layout.in_dim_size_log2(Dim::REGISTER) > 0
             && layout.basis_entry(Dim::REGISTER, 0, depth) != 0;
         is_along_k.then_some(own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::layouts::catalog::Catalog;
+
+    #[test]
+    fn only_rectangles_that_may_be_among_the_cheapest_are_priced() {
+        let catalog = Catalog::default();
+        // Rows, what a load costs, what the rest costs at least, and what it costs.
+        let all = [
+            (1, 10.0, 5.0, 5.0),
+            (2, 1.0, 3.0, 9.0),
+            (8, 1.0, 9.0, 9.0),
+            (4, 2.0, 1.0, f32::INFINITY),
+            (2, 7.0, 20.0, 20.0),
+            (1, 4.0, 2.0, 8.0),
+        ];
+        let rectangles = all
+            .iter()
+            .zip(0..)
+            .map(|(&(down, load, least, _), number)| {
+                let blocked = Blocked::spread_over_cluster(&[64 << number], &[1], &[0], 4, 32, 1);
+                let shape = catalog.shape(&[64 << number]);
+                let layout = catalog.layout(Encoding::Blocked(blocked.unwrap()), shape);
+                Rectangle {
+                    down,
+                    layout,
+                    map: catalog.map(layout).unwrap(),
+                    load,
+                    least: load + least,
+                }
+            });
+        let rectangles: Vec<Rectangle> = rectangles.collect();
+        let layouts: Vec<LayoutId> = rectangles.iter().map(|one| one.layout).collect();
+        let of_map = |map| {
+            layouts
+                .iter()
+                .position(|one| catalog.map(*one) == Some(map))
+        };
+        let asked = Cell::new(0);
+        let found = cheapest(rectangles, |map| {
+            asked.set(asked.get() + 1);
+            all[of_map(map).unwrap()].3
+        });
+        // Two cost ten, of which the taller one comes first; two are known to cost more.
+        assert_eq!(found, [layouts[2], layouts[1]]);
+        assert_eq!(asked.get(), 4);
     }
 }

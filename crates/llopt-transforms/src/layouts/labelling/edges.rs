@@ -200,8 +200,7 @@ impl<'f> EdgeCosts<'f> {
 
     /// Takes over what terms know of all pairs, where all of them keep it.
     fn take_known_of_terms(&self) {
-        let tables: Option<Vec<Ref<'_, [Known]>>> =
-            self.terms().map(|term| term.known()).collect();
+        let tables: Option<Vec<Ref<'_, [Known]>>> = self.terms().map(|term| term.known()).collect();
         let Some(tables) = tables else {
             return;
         };
@@ -244,5 +243,31 @@ impl Edge<'_, '_> {
             true => self.costs.at(label, of_other),
             false => self.costs.at(of_other, label),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_found_out_of_one_edge_is_not_known_of_another_that_began_with_the_same() {
+        let known: Rc<[Known]> = [Known::AtLeast(1); 4].into();
+        let edge = |cost: Cost| {
+            let term = move |row: usize, column: usize| cost + (2 * row + column) as Cost;
+            EdgeCosts::of_term(2, Rc::new(term), Rc::clone(&known))
+        };
+        let (mut one, other) = (edge(5), edge(7));
+        assert_eq!(one.at(1, 0), 7);
+        assert_eq!(other.known_of(1, 0), Known::AtLeast(1));
+        assert_eq!(other.refine(1, 1, Asked::All), 10);
+        assert_eq!(one.known_of(1, 1), Known::AtLeast(1));
+        one.add(
+            Rc::new(|_: usize, _: usize| -> Cost { 1 }),
+            &[Known::Exactly(1); 4],
+        );
+        assert_eq!(one.known_of(1, 0), Known::Exactly(8));
+        assert_eq!(one.at(0, 0), 6);
+        assert_eq!(*known, [Known::AtLeast(1); 4]);
     }
 }
