@@ -36,7 +36,8 @@ use llopt_layout::banks::Access;
 use llopt_layout::instruction::{InstructionKind, MatrixInstruction};
 use llopt_plan::types;
 
-use super::catalog::{LayoutId, MapId};
+use super::catalog::{Catalog, LayoutId, MapId};
+use super::cost::Costs;
 use super::engine::Engine;
 use super::graph::Factor;
 use super::products::Product;
@@ -84,6 +85,25 @@ fn cheapest(mut rectangles: Vec<Rectangle>, onwards: impl Fn(MapId) -> f32) -> V
     }
     let best = best.into_iter();
     best.map(|(_, number)| rectangles[number].layout).collect()
+}
+
+/// What no way from registers to a layout is below.
+fn least_onwards(
+    (catalog, costs): (&Catalog, &Costs),
+    tensor: RankedTensor<'_>,
+    from: MapId,
+    to: LayoutId,
+) -> f32 {
+    let bits = element_bits(tensor);
+    let Some(stored) = costs.outline(catalog, from, bits) else {
+        return 0.0;
+    };
+    if catalog.is_in_memory(to) {
+        return costs.least_store(stored);
+    }
+    let wanted = catalog.map(to);
+    let wanted = wanted.and_then(|map| costs.outline(catalog, map, bits));
+    wanted.map_or(0.0, |wanted| costs.known(stored, wanted).least)
 }
 
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
@@ -153,14 +173,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     let kept = self.kept;
                     kept.cost_of_access(access, (map, &layout), self.costs)
                 });
-                let least = load + self.least_onwards(node.tensor, map, to);
+                let onwards = least_onwards((self.catalog, self.costs), node.tensor, map, to);
                 if rectangles.iter().all(|known| known.layout != layout) {
                     rectangles.push(Rectangle {
                         down,
                         layout,
                         map,
                         load,
-                        least,
+                        least: load + onwards,
                     });
                 }
             }
@@ -177,20 +197,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
         };
         cheapest(rectangles, onwards)
-    }
-
-    /// What no way from registers to a layout is below.
-    fn least_onwards(&self, tensor: RankedTensor<'c>, from: MapId, to: LayoutId) -> f32 {
-        let (costs, bits) = (self.costs, element_bits(tensor));
-        let Some(stored) = costs.outline(self.catalog, from, bits) else {
-            return 0.0;
-        };
-        if self.catalog.is_in_memory(to) {
-            return costs.least_store(stored);
-        }
-        let wanted = self.catalog.map(to);
-        let wanted = wanted.and_then(|map| costs.outline(self.catalog, map, bits));
-        wanted.map_or(0.0, |wanted| costs.known(stored, wanted).least)
     }
 
     /// The layout in which a product takes a factor with consecutive elements along k together, if nothing transposes
@@ -226,7 +232,6 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::layouts::catalog::Catalog;
 
     #[test]
     fn only_rectangles_that_may_be_among_the_cheapest_are_priced() {
