@@ -6,7 +6,9 @@
 //!
 //! - the values of one op per thread: the registers of its results' layouts, or, without layouts, the elements
 //!   divided by the threads that will share them;
-//! - their sum over all ops, the size of the code. A called function is counted for each call that will be inlined,
+//! - their sum over all ops, the size of the code. Ops that only give values other names or places in a tensor, such as
+//!   broadcasts, become no instructions and do not count: where a sorting network is written as exchanges along the
+//!   dimensions of a hypercube, they are half of all. A called function is counted for each call that will be inlined,
 //!   so that an exponential number of calls is detected before they are expanded.
 //!
 //! Calls are checked here too: the functions of a kernel must have bodies and must not call themselves, which every
@@ -61,7 +63,7 @@ pub(crate) fn check(module: &Module<'_>, options: &Options) -> Result<(), Error>
         op.for_each_op(Walk::PreOrder, |inner| {
             calls.extend(tt::CallOp::of(inner));
             let (values, widest) = measure.of_op(inner);
-            own = own.saturating_add(values.max(1));
+            own = own.saturating_add(if is_renaming(inner) { 1 } else { values.max(1) });
             if excess.is_none() && widest > WIDEST_INTEGER {
                 excess = Some(invalid(inner, format!(
                     "'{}' has an integer of {widest} bits; {WIDEST_INTEGER} are the most", inner.name_str()
@@ -203,6 +205,15 @@ fn check_functions(
         ));
     }
     Ok(())
+}
+
+/// Whether an op becomes no instruction: its result is its operand under another type, or in more places.
+fn is_renaming(op: OperationRef<'_, '_>) -> bool {
+    tt::BroadcastOp::of(op).is_some()
+        || tt::ExpandDimsOp::of(op).is_some()
+        || tt::SplatOp::of(op).is_some()
+        || tt::BitcastOp::of(op).is_some()
+        || tt::TransOp::of(op).is_some()
 }
 
 fn is_kernel(function: tt::FuncOp<'_, '_>) -> bool {
