@@ -12,5 +12,6 @@ pub mod descriptor_blocks;
 pub mod descriptor_objects;
 pub mod descriptor_to_copy;
 pub mod descriptor_to_pointer;
+pub mod narrow_sums;
 pub mod tensor_copies;
 pub(crate) mod tile_addresses;

@@ -25,7 +25,7 @@ use llopt_mlir::pass::PassSpec;
 
 pub use addressing::{
     block_pointers, buffer_ops, descriptor_blocks, descriptor_objects, descriptor_to_copy,
-    descriptor_to_pointer, tensor_copies,
+    descriptor_to_pointer, narrow_sums, tensor_copies,
 };
 pub(crate) use addressing::{copied_loads, tile_addresses};
 pub use analysis::{axis, ownership};
@@ -84,6 +84,7 @@ pub static PASSES: &[&PassSpec] = &[
     &late_operands::SINK,
     &legalize::LEGALIZE,
     &longest_first::REWRITE,
+    &narrow_sums::REWRITE,
     &loops::FLATTEN,
     &loops::MERGE_INDUCTIONS,
     &loops::UNROLL,
