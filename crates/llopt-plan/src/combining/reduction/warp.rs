@@ -35,6 +35,13 @@
 //! reversed (7) exchange halves of them as well as 4 does, and AMD's data-parallel primitives can do only the former.
 //! Steps that also change the key are done first, by exchange. Keys form a
 //! linear space; those kept are the ones without the highest bit of some key, a space again.
+//!
+//! # Neighbours in a word
+//!
+//! Two elements of 16 bits share a word, and most targets compute with both at once: a tensor is loaded, multiplied and
+//! summed by pairs of neighbours. If lanes keep one of two neighbours each, what they give away consists of halves of two
+//! words, and LLVM forms the pairs of which that is made from the beginning: each word that was loaded is taken apart. So
+//! of narrow elements lanes keep neighbours together as long as they can: they divide the keys by the highest bit.
 
 use llopt_layout::f2::{Echelon, Matrix};
 use llopt_layout::plan::Costs;
@@ -182,8 +189,7 @@ impl Stages {
         };
         let mut told_apart: Vec<(u32, u32)> = Vec::new();
         for (i, lanes) in steps.into_iter().enumerate() {
-            // The smallest difference has the lowest highest bit of all.
-            let difference = kept.iter().copied().filter(|key| *key != 0).min();
+            let difference = work.difference(&kept);
             match difference {
                 Some(keys) if i < halvings => {
                     let share = Share {
@@ -364,6 +370,18 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
+    /// Of two keys with this difference each lane keeps one.
+    fn difference(&self, kept: &[u32]) -> Option<u32> {
+        let differences = || kept.iter().copied().filter(|key| *key != 0);
+        // The smallest one has the lowest highest bit of all.
+        let smallest = differences().min();
+        if self.bits.iter().all(|bits| *bits >= 32) {
+            return smallest;
+        }
+        let highest = differences().max()?.ilog2();
+        differences().filter(|key| key.ilog2() == highest).min()
+    }
+
     /// The 32-bit registers of some values of each operand.
     fn words(&self, values: u32) -> u32 {
         let words = self.bits.iter().map(|bits| (bits * values).div_ceil(32));
@@ -671,6 +689,32 @@ mod tests {
         assert_eq!(cheapest_basis(&[1, 2, 4, 8, 16], &price), [1, 2, 7, 8, 16]);
         // Without the lower distances there is no other one.
         assert_eq!(cheapest_basis(&[4, 8], &price), [4, 8]);
+    }
+
+    #[test]
+    fn narrow_neighbours_stay_together() {
+        let keys: Vec<u32> = (0..8).collect();
+        let differences = |bits: &[u32]| {
+            let work = Work {
+                keys: &keys,
+                steps: &plain(&[4, 8]),
+                lane_bits: 5,
+                agreement: None,
+                bits,
+                combination: 1.0,
+                instruction: None,
+                may_divide: true,
+            };
+            let stages = Stages::new(&work, 2, &|_| 1.0);
+            let of = |stage: &Stage| match stage {
+                Stage::Halve(share) => Some(share.keys),
+                _ => None,
+            };
+            stages.0.iter().filter_map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(differences(&[32]), [1, 2]);
+        // Lanes keep the keys 0 and 1, or two that differ from these by the same number.
+        assert_eq!(differences(&[16]), [4, 2]);
     }
 
     #[test]
