@@ -11,9 +11,9 @@ use llopt_transforms::{
     dependent_launch, descriptor_blocks, descriptor_objects, descriptor_to_copy,
     descriptor_to_pointer, early_asserts, early_loads, f32_dot, idle_iterations,
     invariant_conditions, invariant_loads, joined_reductions, late_loads, late_operands, layouts,
-    legalize, longest_first, loops, narrow_sums, ownership, persistent, pipelining, products, row_iterations,
-    scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts, unswitch, warp_groups,
-    whole_tiles, wide_iterations, widened_products,
+    legalize, longest_first, loops, narrow_sums, ownership, persistent, pipelining, products,
+    row_iterations, scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts, unswitch,
+    warp_groups, whole_tiles, wide_iterations, widened_products,
 };
 
 use super::configured;
@@ -82,9 +82,7 @@ pub(super) const STEPS: &[Step] = &[
         .pass(&invariant_loads::REWRITE)
         .requires(&[P::Structured, P::Inlined]),
     // Before sums are moved out of loops: an order that is narrow leaves less of them there.
-    SIMPLIFY
-        .pass(&narrow_sums::REWRITE)
-        .requires(&[P::Inlined]),
+    SIMPLIFY.pass(&narrow_sums::REWRITE).requires(&[P::Inlined]),
     // Blocks of descriptors are still what the program loads.
     SIMPLIFY
         .call(&wide_iterations::REWRITE, configured::widen_iterations)
