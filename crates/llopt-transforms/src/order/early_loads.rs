@@ -117,8 +117,19 @@ fn advance_past_products<'c: 'a, 'a>(
         return;
     }
     while let Some((load, first)) = load_behind_product(of, plans) {
-        for needed in needed_after(first, load).unwrap_or_default() {
-            rewriter.move_before(needed, first);
+        let needed = needed_after(first, load).unwrap_or_default();
+        // What is needed first stays in front of the others.
+        let mut behind = Some(first);
+        while let Some(stays) = behind.filter(|stays| needed.contains(stays)) {
+            behind = stays.next_op();
+        }
+        let Some(behind) = behind else {
+            return;
+        };
+        for needed in needed {
+            if behind.is_before(needed) {
+                rewriter.move_before(needed, behind);
+            }
         }
     }
 }
