@@ -195,17 +195,21 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
     }
 
     /// The stages that are wanted, or as many as leave registers to what comes through them: an assembler loads the data of all first
-    /// iterations before it stores any.
+    /// iterations before it stores any. Their addresses follow from those that are carried, or from one another.
     fn most_stages(&self, wanted: u32, facts: &AxisAnalysis, plans: &Plans) -> u32 {
         let target = plans.target();
-        let loads = self.loads.iter();
-        let each: u32 = loads.map(|load| load.registers(facts, plans)).sum();
-        if each == 0 || target.llvm_allocates_registers() || wanted == 0 {
+        let loads = || self.loads.iter().filter(|load| !load.is_copied());
+        let pointers: u32 = loads()
+            .map(|load| loads::POINTER * load.accesses(plans))
+            .sum();
+        let both: u32 = loads().map(|load| load.registers(facts, plans)).sum();
+        let data = both.saturating_sub(pointers);
+        if data == 0 || target.llvm_allocates_registers() || wanted == 0 {
             return wanted;
         }
         let all = target.plain_registers_of_each(self.warps * target.warp_size());
         let left = all.saturating_sub(self.registers(plans));
-        wanted.min((1 + left / each).max(2))
+        wanted.min((1 + left / data).max(2))
     }
 
     /// Pipelines the loop, in as many stages as are wanted if they fit.
