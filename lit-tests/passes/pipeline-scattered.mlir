@@ -5,7 +5,7 @@
 // Each element is loaded to a register of its own. An assembler loads the data of all first iterations together, so that there are three
 // stages instead of the four that are asked for.
 // CHECK: Loop ({{.*}}) keeps its tiles: two iterations take about {{.*}} cycles by the model
-// CHECK: Loop ({{.*}}) is pipelined in 3 stages (4 do not fit into shared memory or registers): 0 copies and 2 loads through registers
+// CHECK: Loop ({{.*}}) is pipelined in 3 stages (4 do not fit): 0 copies and 2 loads through registers
 tt.func public @scattered(%a: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %b: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %c: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %rows_by: i32, %k_by: i32, %b_by: i32, %n: i32) {
   %zeros = arith.constant dense<0.0> : tensor<128x64xf32>
   %c0 = arith.constant 0 : i32

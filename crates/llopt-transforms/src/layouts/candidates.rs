@@ -211,6 +211,23 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
+    /// For each node the uses that it is an end of, by number, and the factors of which it is the product.
+    fn around_nodes(&self) -> (Vec<Vec<usize>>, Vec<Vec<Factor>>) {
+        let nodes = self.graph.nodes.len();
+        let mut uses: Vec<Vec<usize>> = vec![Vec::new(); nodes];
+        for (number, used) in self.graph.uses.iter().enumerate() {
+            uses[used.producer].push(number);
+            if used.consumer != used.producer {
+                uses[used.consumer].push(number);
+            }
+        }
+        let mut factors: Vec<Vec<Factor>> = vec![Vec::new(); nodes];
+        for factor in &self.graph.factors {
+            factors[factor.product].push(*factor);
+        }
+        (uses, factors)
+    }
+
     /// The labels that arrive at each node that has a choice, at most so many and at least one for each, if those go first;
     /// and whether others would have arrived.
     fn arriving(&self, offers: &[Offer], first: First, most: usize) -> (Vec<Vec<LayoutId>>, bool) {
@@ -222,17 +239,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             of_rank: BTreeMap::new(),
         };
         queue.extend(offers.iter().copied());
-        let mut uses_of: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
-        for (number, used) in self.graph.uses.iter().enumerate() {
-            uses_of[used.producer].push(number);
-            if used.consumer != used.producer {
-                uses_of[used.consumer].push(number);
-            }
-        }
-        let mut factors_of: Vec<Vec<Factor>> = vec![Vec::new(); nodes.len()];
-        for factor in &self.graph.factors {
-            factors_of[factor.product].push(*factor);
-        }
+        let (uses_of, factors_of) = self.around_nodes();
         // Of a factor there are few: those that its product takes.
         let is_full = |node: usize, labels: &[Vec<LayoutId>]| {
             labels[node].len() >= most && !matches!(nodes[node].kind, NodeKind::Factor)

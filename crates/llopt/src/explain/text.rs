@@ -196,11 +196,7 @@ impl fmt::Display for LoopSchedule {
                 if let Some(most) = of.iterations.filter(|most| *most < u64::from(of.wanted)) {
                     write!(f, " ({} are asked for, for {most} iterations)", of.wanted)?;
                 } else if of.stages < of.wanted {
-                    write!(
-                        f,
-                        " ({} do not fit into shared memory or registers)",
-                        of.wanted
-                    )?;
+                    write!(f, " ({} do not fit)", of.wanted)?;
                 } else if of.stages > of.wanted {
                     write!(f, " ({} are asked for, and more cost nothing)", of.wanted)?;
                 }

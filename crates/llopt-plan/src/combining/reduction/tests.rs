@@ -26,6 +26,19 @@ fn sum(vectors: &[u32], chosen: u32) -> u32 {
         .fold(0, |all, i| all ^ vectors[i])
 }
 
+/// The places outside of the axis, in the order of their first registers, with all their registers.
+fn keys(tensor: &TensorType, axis: &Axis) -> Vec<(u32, Vec<usize>)> {
+    let mut keys: Vec<(u32, Vec<usize>)> = Vec::new();
+    for register in (0..tensor.registers()).filter(|register| tensor.is_canonical(*register)) {
+        let rest = axis.rest(tensor.element_in(register));
+        match keys.iter_mut().find(|(key, _)| *key == rest) {
+            Some((_, all)) => all.push(register),
+            None => keys.push((rest, vec![register])),
+        }
+    }
+    keys
+}
+
 /// Follows a plan on sets of elements: in the memory of every block, each row that the block holds must in the
 /// end be complete, with each element once, whether each lane writes all results of its warp or those that it has kept.
 fn check(shape: &[u32], axis: usize, places: &Places) -> ReductionPlan {
@@ -40,16 +53,7 @@ fn check(shape: &[u32], axis: usize, places: &Places) -> ReductionPlan {
     let plan = ReductionPlan::new(&tensor, axis);
     let axis = Axis::of(&tensor, axis);
 
-    // Keys are the places outside of the axis, in the order of their first registers.
-    let mut keys: Vec<(u32, Vec<usize>)> = Vec::new();
-    for register in (0..tensor.registers()).filter(|register| tensor.is_canonical(*register)) {
-        let rest = axis.rest(tensor.element_in(register));
-        match keys.iter_mut().find(|(key, _)| *key == rest) {
-            Some((_, all)) => all.push(register),
-            None => keys.push((rest, vec![register])),
-        }
-    }
-    assert_eq!(plan.keys, keys);
+    assert_eq!(plan.keys, keys(&tensor, &axis));
 
     let threads = 1u32 << (places.lanes.len() + places.warps.len());
     let lane_mask = (1u32 << places.lanes.len()) - 1;
@@ -101,10 +105,8 @@ fn check(shape: &[u32], axis: usize, places: &Places) -> ReductionPlan {
                 let own = sum(&writers.thread_places, t) ^ sum(&plan.block_places, block);
                 let moved = sum(&kept.lanes, t & lane_mask);
                 for (place, key) in writers.key_places.iter().zip(&kept.keys) {
-                    let found = plan
-                        .keys
-                        .iter()
-                        .position(|(known, _)| *known == key ^ moved);
+                    let mut known = plan.keys.iter();
+                    let found = known.position(|(known, _)| *known == key ^ moved);
                     let set = &held[t as usize][found.unwrap()];
                     for distance in distances(&plan.exchanges) {
                         let memory = &mut memories[(block ^ distance) as usize];
