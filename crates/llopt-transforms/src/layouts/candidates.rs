@@ -26,7 +26,7 @@ use super::buffer;
 use super::catalog::LayoutId;
 use super::coalesced::{GlobalAccess, in_runs};
 use super::engine::Engine;
-use super::graph::{Factor, Node, NodeKind};
+use super::graph::{Factor, Graph, Node, NodeKind};
 use super::relation::{Relation, element_bits};
 use crate::axis::address;
 
@@ -65,6 +65,23 @@ struct Offer {
     most_often: f64,
     /// Whether a product asked for it, for its result, or a reduction has its result in it.
     of_result: bool,
+}
+
+/// For each node the uses that it is an end of, by number, and the factors of which it is the product.
+fn around_nodes(graph: &Graph<'_, '_>) -> (Vec<Vec<usize>>, Vec<Vec<Factor>>) {
+    let nodes = graph.nodes.len();
+    let mut uses: Vec<Vec<usize>> = vec![Vec::new(); nodes];
+    for (number, used) in graph.uses.iter().enumerate() {
+        uses[used.producer].push(number);
+        if used.consumer != used.producer {
+            uses[used.consumer].push(number);
+        }
+    }
+    let mut factors: Vec<Vec<Factor>> = vec![Vec::new(); nodes];
+    for factor in &graph.factors {
+        factors[factor.product].push(*factor);
+    }
+    (uses, factors)
 }
 
 impl Offer {
@@ -211,23 +228,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         }
     }
 
-    /// For each node the uses that it is an end of, by number, and the factors of which it is the product.
-    fn around_nodes(&self) -> (Vec<Vec<usize>>, Vec<Vec<Factor>>) {
-        let nodes = self.graph.nodes.len();
-        let mut uses: Vec<Vec<usize>> = vec![Vec::new(); nodes];
-        for (number, used) in self.graph.uses.iter().enumerate() {
-            uses[used.producer].push(number);
-            if used.consumer != used.producer {
-                uses[used.consumer].push(number);
-            }
-        }
-        let mut factors: Vec<Vec<Factor>> = vec![Vec::new(); nodes];
-        for factor in &self.graph.factors {
-            factors[factor.product].push(*factor);
-        }
-        (uses, factors)
-    }
-
     /// The labels that arrive at each node that has a choice, at most so many and at least one for each, if those go first;
     /// and whether others would have arrived.
     fn arriving(&self, offers: &[Offer], first: First, most: usize) -> (Vec<Vec<LayoutId>>, bool) {
@@ -239,7 +239,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             of_rank: BTreeMap::new(),
         };
         queue.extend(offers.iter().copied());
-        let (uses_of, factors_of) = self.around_nodes();
+        let (uses_of, factors_of) = around_nodes(self.graph);
         // Of a factor there are few: those that its product takes.
         let is_full = |node: usize, labels: &[Vec<LayoutId>]| {
             labels[node].len() >= most && !matches!(nodes[node].kind, NodeKind::Factor)
