@@ -128,6 +128,7 @@ pub(crate) use account::place;
 use candidate::Candidate;
 use division::{Request, divide};
 pub(crate) use graph::{ISSUERS, is_special, matrix_cycles};
+pub(crate) use loads::POINTER;
 pub(crate) use partitions::ASKS;
 use stages::Given;
 

@@ -339,6 +339,15 @@ pub fn disturbs_shared_memory(operation: OperationRef<'_, '_>) -> bool {
     })
 }
 
+/// Whether an operation may do more to global memory than read it, or may wait for other threads.
+#[must_use]
+pub fn disturbs_global_memory(operation: OperationRef<'_, '_>) -> bool {
+    does_more_than_read(operation, |effect| {
+        let resource = effect.resource;
+        resource.is_none_or(|resource| std::ptr::eq(resource, &GLOBAL_MEMORY))
+    })
+}
+
 /// Whether effects of an operation that count are others than reading.
 fn does_more_than_read(
     operation: OperationRef<'_, '_>,

@@ -35,7 +35,7 @@ use melior::ir::{Location, OperationRef, Type, Value, ValueLike};
 use crate::loops::builder::Arithmetic;
 use crate::loops::carried;
 use crate::loops::induction::runs;
-use crate::loops::view::For;
+use crate::loops::view::{For, inner_first};
 
 /// The pass.
 pub static REWRITE: PassSpec = PassSpec {
@@ -60,12 +60,8 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
 
 /// Rewrites all loops of a module; returns how many accumulators now start anew without zeros.
 pub fn begin_anew(module: OperationRef<'_, '_>) -> usize {
-    let mut loops = Vec::new();
-    module.for_each_op(Walk::PostOrder, |operation| {
-        loops.extend(For::of(operation))
-    });
     let mut count = 0;
-    for repeated in loops {
+    for repeated in inner_first(module) {
         count += begin_loop_anew(repeated).1;
     }
     count + begin_without_zeros(module)

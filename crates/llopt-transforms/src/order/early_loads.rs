@@ -31,16 +31,16 @@ use llopt_dialects::meaning::facts::{OpFacts, Unit};
 use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
 use llopt_dialects::tables::module::{num_warps, threads_per_warp};
 use llopt_dialects::ttg::LocalLoadOp;
-use llopt_mlir::dialect::{EffectKind, Resource};
+use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt, Walk};
 use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
-use llopt_plan::late_operands::{self, disturbs, is_scarce, words};
+use llopt_plan::late_operands::{self, disturbs, disturbs_global_memory, is_scarce, words};
 use llopt_plan::plans::Plans;
 use melior::ir::OperationRef;
 
 use crate::allocation::plans_of;
-use crate::loops::view::For;
+use crate::loops::view::{For, innermost};
 use crate::pipelining::live_registers::live_after;
 use crate::products::is_product;
 
@@ -64,9 +64,7 @@ pub static ISSUE: PassSpec = PassSpec {
 fn issue(module: OperationRef<'_, '_>, plans: &Plans) {
     let mut rewriter = Rewriter::new(module.ctx());
     if !plans.target().llvm_allocates_registers() {
-        let mut loops = Vec::new();
-        module.for_each_op(Walk::PreOrder, |operation| loops.extend(For::of(operation)));
-        for of in loops {
+        for of in innermost(module) {
             advance_past_products(of, plans, &mut rewriter);
         }
         return;
@@ -113,7 +111,7 @@ fn advance_past_products<'c: 'a, 'a>(
         let work = OpFacts::of(*operation).asynchronous;
         work.is_some_and(|work| work.unit == Unit::Copy)
     };
-    if of.has_loops() || of.operations().iter().any(is_copy) {
+    if of.operations().iter().any(is_copy) {
         return;
     }
     while let Some((load, first)) = load_behind_product(of, plans) {
@@ -144,11 +142,11 @@ fn load_behind_product<'c: 'a, 'a>(
     let product = operations.iter().position(|own| is_product(*own))?;
     let begins = operations[..product]
         .iter()
-        .rposition(|own| is_load(*own) || may_change_global_memory(*own));
+        .rposition(|own| is_load(*own) || disturbs_global_memory(*own));
     let begins = begins.map_or(0, |last| last + 1);
     let disturbed = operations[begins..]
         .iter()
-        .position(|own| may_change_global_memory(*own));
+        .position(|own| disturbs_global_memory(*own));
     let end = disturbed.map_or(operations.len(), |at| begins + at);
     let first = operations[begins];
     let (target, threads) = (plans.target(), threads(first));
@@ -172,18 +170,6 @@ fn load_behind_product<'c: 'a, 'a>(
     let (_, load) =
         loads.find(|(at, load)| fits(*at, **load) && needed_after(first, **load).is_some())?;
     Some((*load, first))
-}
-
-/// Whether an operation may do more to global memory than read it, or may wait for other threads.
-fn may_change_global_memory(operation: OperationRef<'_, '_>) -> bool {
-    let is_harmless = operation.effects().is_some_and(|effects| {
-        let mut effects = effects.iter();
-        effects.all(|effect| {
-            let is_other = |resource: &Resource| !std::ptr::eq(resource, &GLOBAL_MEMORY);
-            effect.kind == EffectKind::Read || effect.resource.is_some_and(is_other)
-        })
-    });
-    !operation.is_memory_effect_free() && !is_harmless
 }
 
 fn threads(operation: OperationRef<'_, '_>) -> u32 {

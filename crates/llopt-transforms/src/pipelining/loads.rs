@@ -46,7 +46,7 @@ pub(super) struct BulkLoad<'c, 'a> {
 const BLOCKS: [u32; 3] = [64, 128, 256];
 
 /// Registers of a pointer.
-pub(super) const POINTER: u32 = 2;
+pub(crate) const POINTER: u32 = 2;
 
 /// How the users of a load read it.
 #[derive(Clone)]

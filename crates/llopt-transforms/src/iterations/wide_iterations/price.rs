@@ -79,7 +79,7 @@ use crate::layouts::times;
 use crate::loops::induction::is_multiple;
 use crate::loops::needs::needs;
 use crate::loops::view::For;
-use crate::pipelining::{ISSUERS, is_special, matrix_cycles};
+use crate::pipelining::{ISSUERS, POINTER, is_special, matrix_cycles};
 use crate::products::is_product;
 use crate::whole_tiles::depends_on_program;
 
@@ -92,8 +92,6 @@ const EXPOSED_SPECIAL: f64 = 0.25;
 const UNPIPELINED: u32 = 1;
 /// Registers of a thread for addresses and counters.
 const BESIDE: u32 = 40;
-/// Registers of a thread for an address.
-const ADDRESS: u32 = 2;
 /// Bytes of the smallest asynchronous copy.
 const LEAST_COPIED: u64 = 4;
 /// By which part of it an iteration must become shorter.
@@ -474,7 +472,7 @@ impl<'b, 'c: 'a, 'a> Body<'b, 'c, 'a> {
             is_scattered.then(|| {
                 let axes = self.proof.axes.of_value(load.result());
                 let threads = u64::from(self.warps * self.target.warp_size());
-                (1 + ADDRESS) * self.elements(load.result(), &axes).div_ceil(threads) as u32
+                (1 + POINTER) * self.elements(load.result(), &axes).div_ceil(threads) as u32
             })
         });
         loads.sum()
