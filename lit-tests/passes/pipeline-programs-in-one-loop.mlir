@@ -3,6 +3,11 @@
 //
 // RUN: llopt compile %s --target cuda:90 --num-warps 8 --num-stages 3 --emit ttgir -o - | FileCheck %s
 // RUN: llopt compile %s --target hip:gfx942 --num-warps 8 --num-stages 2 --emit ttgir -o - | FileCheck %s --check-prefix=AMD
+// RUN: llopt prove %s --target cuda:90 --num-warps 8 --num-stages 3 --order | FileCheck %s --check-prefix=ORDER
+// RUN: llopt prove %s --target hip:gfx942 --num-warps 8 --num-stages 2 --order | FileCheck %s --check-prefix=ORDER
+
+// The number of the present iteration of a program counts until it is equal to an unknown number.
+// ORDER: ordered in all executions: [[N:[0-9]+]] of [[N]]
 
 // The place of a tile is computed ahead with the copies of its first iteration, in a conditional, where a division by zero, in an
 // iteration that does not exist, divides by one. The sums are carried as they are, and a flag says whether the product adds to them, so

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use super::arithmetic::{Arithmetic, At, Facts};
 use super::choices::{Bound, Iterations, MANY};
 use super::counters::Counters;
+use super::exploration::KnownValues;
 use super::memory::{AGENTS, Hazard, Memory};
 use super::number::{Iteration, Number, Parts, Term};
 use super::skeleton::{Function, Instruction, Skeleton, Slot};
@@ -160,6 +161,8 @@ pub(super) struct Executions<'s> {
     pub(super) counters: Counters,
     /// If it is decided at the heads of outer loops whether they go on, what is known of these heads.
     pub(super) heads: Option<Heads>,
+    /// What the heads have handed on.
+    pub(super) known_values: KnownValues,
 }
 
 /// The heads of loops of which it is decided there whether they go on.
@@ -183,6 +186,7 @@ impl<'s> Executions<'s> {
             limit,
             counters: Counters::of(skeleton),
             heads: None,
+            known_values: KnownValues::default(),
         }
     }
 
@@ -356,6 +360,7 @@ impl Execution<'_, '_> {
             Instruction::Branch {
                 condition,
                 otherwise,
+                ..
             } => {
                 let condition = self.number(agent, *condition);
                 if !self.all.arithmetic.holds(&condition) {

@@ -24,6 +24,10 @@
 //! partitions that compute the iterations of their inner loops by the same functions from the same values agree in each iteration, by
 //! induction: that is how the equality is established. If they compute them otherwise, they have different names and may differ.
 //!
+//! Known values that take another value in each iteration, as those that count until they are equal to an unknown number, would be
+//! another state each time. After some of them such a value gets names, too, and nothing is known of it any more (a
+//! widening: Cousot and Cousot, *Abstract interpretation*, 1977).
+//!
 //! What was decided about names is forgotten when no partition has or gets them any more.
 //!
 //! A loop with the same bounds in several partitions has the same iterations in all, since the decision at the head is
@@ -45,6 +49,8 @@ use super::skeleton::{Event, Instruction, Skeleton, Slot};
 
 /// States at most.
 const STATES: usize = 30_000;
+/// Known values that a value handed on takes before it gets names: more than the places of a ring.
+const KNOWN_VALUES: usize = 32;
 /// The function of a loop's bounds.
 const BOUNDS: u32 = u32::MAX - 1;
 
@@ -69,6 +75,29 @@ pub(super) fn explore(skeleton: &Skeleton, limit: u64) -> Result<usize, Stop> {
                 }
             }
         }
+    }
+}
+
+/// The known values that each value handed on has taken.
+#[derive(Debug, Default)]
+pub(super) struct KnownValues {
+    taken: HashMap<Slot, BTreeSet<i64>>,
+    widened: HashSet<Slot>,
+}
+
+impl KnownValues {
+    /// Whether a value that has a known value now gets a name nevertheless; `Learned` if it is the first time.
+    fn is_widened(&mut self, slot: Slot, value: i64) -> Result<bool, Stop> {
+        if self.widened.contains(&slot) {
+            return Ok(true);
+        }
+        let taken = self.taken.entry(slot).or_default();
+        taken.insert(value);
+        if taken.len() <= KNOWN_VALUES {
+            return Ok(false);
+        }
+        self.widened.insert(slot);
+        Err(Stop::Learned)
     }
 }
 
@@ -130,7 +159,7 @@ impl Execution<'_, '_> {
         if !self.agents[agent].is_seen {
             self.agents[agent].is_seen = true;
             self.agents[agent].new_terms = 0;
-            self.hand_on(agent, of, handed);
+            self.hand_on(agent, of, handed)?;
             let back = self.furthest_behind();
             self.forget(&back);
             let state = self.state(&back);
@@ -155,10 +184,11 @@ impl Execution<'_, '_> {
         Ok(self.all.arithmetic.goes_on(of))
     }
 
-    /// Gives names to the values that an iteration gets from the one before.
-    fn hand_on(&mut self, agent: usize, of: Iteration, handed: &[Slot]) {
+    /// Gives names to the values that an iteration gets from the one before; executions begin anew if one is found that
+    /// has too many known values.
+    fn hand_on(&mut self, agent: usize, of: Iteration, handed: &[Slot]) -> Result<(), Stop> {
         let Some(heads) = &self.all.heads else {
-            return;
+            return Ok(());
         };
         let live = heads.live.clone();
         let one = &mut self.agents[agent];
@@ -178,9 +208,18 @@ impl Execution<'_, '_> {
                 one.held[slot] = Held::Number(Number::term(counted));
                 continue;
             }
-            let changes = handed.contains(&slot) && !number.parts.is_empty()
-                || terms.leaves(&number.parts).next().is_some();
-            if !changes || !self.skeleton.needed[slot] {
+            if !self.skeleton.needed[slot] {
+                continue;
+            }
+            let is_counter = self.all.counters.slots.contains(&slot);
+            let is_named = match number.value() {
+                Some(value) if handed.contains(&slot) && !is_counter => {
+                    self.all.known_values.is_widened(slot, value)?
+                }
+                Some(_) => false,
+                None => handed.contains(&slot) || terms.leaves(&number.parts).next().is_some(),
+            };
+            if !is_named {
                 continue;
             }
             let value = (number.constant, number.parts.clone());
@@ -194,6 +233,7 @@ impl Execution<'_, '_> {
             let name = terms.number(Term::Handed { index, of });
             one.held[slot] = Held::Number(Number::term(name));
         }
+        Ok(())
     }
 
     /// The iteration of the agent that is furthest behind in each loop.

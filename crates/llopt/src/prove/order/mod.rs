@@ -68,6 +68,7 @@
 //! What it deletes without a hazard is redundant, or the check has a gap.
 
 mod arithmetic;
+mod blocks;
 mod choices;
 mod counters;
 mod events;

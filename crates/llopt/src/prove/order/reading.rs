@@ -46,7 +46,7 @@ impl Skeleton {
                 from: Vec::new(),
             });
         }
-        builder.region(body)?;
+        builder.body(body)?;
         let place = builder.place(function);
         builder.push(Instruction::Return { place });
         let mut skeleton = builder.skeleton;
@@ -71,7 +71,7 @@ fn arguments<'c: 'a, 'a>(region: RegionRef<'c, 'a>) -> Vec<Value<'c, 'a>> {
         .unwrap_or_default()
 }
 
-struct Builder<'p> {
+pub(super) struct Builder<'p> {
     skeleton: Skeleton,
     slots: HashMap<usize, Slot>,
     functions: HashMap<String, u32>,
@@ -82,12 +82,17 @@ struct Builder<'p> {
 }
 
 impl Builder<'_> {
-    fn push(&mut self, instruction: Instruction) -> usize {
+    pub(super) fn push(&mut self, instruction: Instruction) -> usize {
         self.skeleton.code.push(instruction);
         self.skeleton.code.len() - 1
     }
 
-    fn here(&self) -> usize {
+    /// Puts an instruction in the place of one that was open.
+    pub(super) fn replace(&mut self, at: usize, instruction: Instruction) {
+        self.skeleton.code[at] = instruction;
+    }
+
+    pub(super) fn here(&self) -> usize {
         self.skeleton.code.len()
     }
 
@@ -105,7 +110,7 @@ impl Builder<'_> {
         self.skeleton.slots - 1
     }
 
-    fn slot(&mut self, value: Value<'_, '_>) -> Slot {
+    pub(super) fn slot(&mut self, value: Value<'_, '_>) -> Slot {
         if let Some(&slot) = self.slots.get(&key(value)) {
             return slot;
         }
@@ -114,14 +119,14 @@ impl Builder<'_> {
         slot
     }
 
-    fn slots_of<'c: 'a, 'a>(
+    pub(super) fn slots_of<'c: 'a, 'a>(
         &mut self,
         values: impl IntoIterator<Item = Value<'c, 'a>>,
     ) -> Vec<Slot> {
         values.into_iter().map(|value| self.slot(value)).collect()
     }
 
-    fn moves(&mut self, from: &[Slot], to: &[Slot]) {
+    pub(super) fn moves(&mut self, from: &[Slot], to: &[Slot]) {
         let moves: Vec<_> = from.iter().copied().zip(to.iter().copied()).collect();
         if !moves.is_empty() {
             self.push(Instruction::Move(moves));
@@ -157,23 +162,25 @@ impl Builder<'_> {
         self.block(block)
     }
 
-    fn block(&mut self, block: BlockRef<'_, '_>) -> Result<Vec<Slot>, String> {
+    pub(super) fn block(&mut self, block: BlockRef<'_, '_>) -> Result<Vec<Slot>, String> {
         let mut handed = Vec::new();
         for op in block.operations() {
             match Control::of(op) {
                 Control::Yield | Control::ConcurrentYield | Control::Condition => {
                     handed = op.operand_values().map(|value| self.slot(value)).collect();
                 }
-                Control::Return | Control::PartitionEnd | Control::Result => {}
+                // Where blocks go on is read with their function.
+                Control::Return
+                | Control::PartitionEnd
+                | Control::Result
+                | Control::Branch
+                | Control::ConditionalBranch => {}
                 Control::For => self.for_loop(op)?,
                 Control::While => self.while_loop(op)?,
                 Control::Choice => self.choice(op)?,
                 Control::Concurrent => self.partitions(op)?,
                 Control::Call if op.attr(ALLOCATION_OFFSET).is_some() => {
                     return Err("it calls a function that uses shared memory".into());
-                }
-                Control::Branch | Control::ConditionalBranch => {
-                    return Err("its control flow is not structured".into());
                 }
                 Control::Computes
                 | Control::Masked
@@ -255,10 +262,13 @@ impl Builder<'_> {
         self.push(Instruction::Next { to });
         self.push(Instruction::Jump(head));
         let exit = self.here();
-        self.skeleton.code[head] = Instruction::Head {
-            exit,
-            handed: inside.clone(),
-        };
+        self.replace(
+            head,
+            Instruction::Head {
+                exit,
+                handed: inside.clone(),
+            },
+        );
         let results = self.slots_of(op.result_values());
         self.moves(iterated, &results);
         self.drop_if_idle(op, start);
@@ -290,10 +300,13 @@ impl Builder<'_> {
         self.push(Instruction::Next { to: None });
         self.push(Instruction::Jump(again));
         let exit = self.here();
-        self.skeleton.code[head] = Instruction::Head {
-            exit,
-            handed: handed.to_vec(),
-        };
+        self.replace(
+            head,
+            Instruction::Head {
+                exit,
+                handed: handed.to_vec(),
+            },
+        );
         let results = self.slots_of(op.result_values());
         self.moves(handed, &results);
         self.drop_if_idle(op, start);
@@ -313,11 +326,13 @@ impl Builder<'_> {
         let handed = self.region(of.else_region())?;
         self.moves(&handed, &results);
         let after = self.here();
-        self.skeleton.code[branch] = Instruction::Branch {
+        let branches = Instruction::Branch {
             condition,
             otherwise,
+            end: Some(after),
         };
-        self.skeleton.code[end] = Instruction::Jump(after);
+        self.replace(branch, branches);
+        self.replace(end, Instruction::Jump(after));
         self.drop_if_idle(op, start);
         Ok(())
     }
@@ -354,8 +369,8 @@ impl Builder<'_> {
         }
         self.skeleton.agents = self.skeleton.agents.max(1 + partitions.len());
         let after = self.push(Instruction::Join);
-        self.skeleton.code[fork] = Instruction::Fork { partitions, warps };
-        self.skeleton.code[join] = Instruction::Jump(after);
+        self.replace(fork, Instruction::Fork { partitions, warps });
+        self.replace(join, Instruction::Jump(after));
         Ok(())
     }
 

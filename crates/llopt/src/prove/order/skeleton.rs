@@ -1,7 +1,8 @@
 //! The asynchronous skeleton of a kernel: what is left of it when everything is removed that neither touches shared memory
 //! nor decides which of its buffers, which phase and how often.
 //!
-//! It is a list of instructions with jumps; loops, conditions and partitions were structured.
+//! It is a list of instructions with jumps; loops, conditions and partitions were structured, and between the blocks of a
+//! function jumps only go forward.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -148,10 +149,11 @@ pub(super) enum Instruction {
     Next {
         to: Option<Slot>,
     },
-    /// Continues at `otherwise` unless the condition holds.
+    /// Continues at `otherwise` unless the condition holds. Code from here to `end` is of one of both cases, if there is one.
     Branch {
         condition: Slot,
         otherwise: usize,
+        end: Option<usize>,
     },
     Jump(usize),
     Fork {
@@ -301,15 +303,12 @@ impl Skeleton {
         (self.needed, self.carried) = (needed, carried);
     }
 
-    /// The instructions of both branches of a condition.
+    /// The instructions of both branches of a condition, if they meet.
     fn branches(&self, at: usize) -> Option<Range<usize>> {
-        let Instruction::Branch { otherwise, .. } = self.code[at] else {
+        let Instruction::Branch { end, .. } = self.code[at] else {
             return None;
         };
-        match self.code[otherwise - 1] {
-            Instruction::Jump(after) => Some(at + 1..after),
-            _ => None,
-        }
+        end.map(|end| at + 1..end)
     }
 }
 
