@@ -12,6 +12,7 @@ pub mod descriptor_blocks;
 pub mod descriptor_objects;
 pub mod descriptor_to_copy;
 pub mod descriptor_to_pointer;
+pub mod distinct_loads;
 pub mod narrow_sums;
 pub mod tensor_copies;
 pub(crate) mod tile_addresses;

@@ -25,7 +25,7 @@ use llopt_mlir::pass::PassSpec;
 
 pub use addressing::{
     block_pointers, buffer_ops, descriptor_blocks, descriptor_objects, descriptor_to_copy,
-    descriptor_to_pointer, narrow_sums, tensor_copies,
+    descriptor_to_pointer, distinct_loads, narrow_sums, tensor_copies,
 };
 pub(crate) use addressing::{copied_loads, tile_addresses};
 pub use analysis::{axis, ownership};
@@ -61,6 +61,7 @@ pub static PASSES: &[&PassSpec] = &[
     &descriptor_objects::REWRITE,
     &descriptor_to_copy::REWRITE,
     &descriptor_to_pointer::REWRITE,
+    &distinct_loads::REWRITE,
     &early_asserts::ADVANCE,
     &early_loads::ISSUE,
     &f32_dot::REWRITE,

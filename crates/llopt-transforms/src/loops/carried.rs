@@ -2,7 +2,7 @@
 
 use llopt_mlir::ir::{BlockExt, OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
-use melior::ir::{Value, ValueLike};
+use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::view::For;
 
@@ -65,4 +65,47 @@ pub fn drop_needless<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, old: For<'c, '
     }
     old.operation().erase();
     new
+}
+
+/// Drops carried values from which nothing is computed but their own next values. Answers the loop, as
+/// [`drop_needless`] does.
+pub fn drop_unread<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) -> For<'c, 'a> {
+    for (index, argument) in of.carried().into_iter().enumerate() {
+        if of.results()[index].has_uses() {
+            continue;
+        }
+        let Some(advance) = only_advance(of, index) else {
+            continue;
+        };
+        of.terminator().set_operand_value(index, argument);
+        let operations = of.operations().into_iter().rev();
+        for operation in operations.filter(|operation| advance.contains(operation)) {
+            operation.erase();
+        }
+    }
+    drop_needless(rewriter, of)
+}
+
+/// The operations that use a carried value and what follows from it, if these only compute its next value.
+fn only_advance<'c: 'a, 'a>(of: For<'c, 'a>, index: usize) -> Option<Vec<OperationRef<'c, 'a>>> {
+    let terminator = of.terminator();
+    let mut advance: Vec<OperationRef<'c, 'a>> = Vec::new();
+    let mut queue = vec![of.carried()[index]];
+    while let Some(value) = queue.pop() {
+        for of_value in value.uses() {
+            let operation = of_value.operation;
+            if operation == terminator && of_value.operand == index {
+                continue;
+            }
+            let is_own = operation.parent_op() == Some(of.operation()) && operation != terminator;
+            if !is_own || operation.region_refs().len() > 0 || !operation.is_memory_effect_free() {
+                return None;
+            }
+            if !advance.contains(&operation) {
+                advance.push(operation);
+                queue.extend(operation.result_values());
+            }
+        }
+    }
+    Some(advance)
 }

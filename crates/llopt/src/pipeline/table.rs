@@ -9,7 +9,7 @@ use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
     accumulators, barrier, block_pointers, buffer_ops, compact_iterations, decided_conditions,
     dependent_launch, descriptor_blocks, descriptor_objects, descriptor_to_copy,
-    descriptor_to_pointer, early_asserts, early_loads, f32_dot, idle_iterations,
+    descriptor_to_pointer, distinct_loads, early_asserts, early_loads, f32_dot, idle_iterations,
     invariant_conditions, invariant_loads, joined_reductions, late_loads, late_operands, layouts,
     legalize, longest_first, loops, narrow_sums, ownership, persistent, pipelining, products,
     row_iterations, scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts, unswitch,
@@ -80,6 +80,10 @@ pub(super) const STEPS: &[Step] = &[
         .requires(&[P::Structured, P::Inlined]),
     SIMPLIFY
         .pass(&invariant_loads::REWRITE)
+        .requires(&[P::Structured, P::Inlined]),
+    // What loads take is computed of what is left of it.
+    SIMPLIFY
+        .pass(&distinct_loads::REWRITE)
         .requires(&[P::Structured, P::Inlined]),
     // Before sums are moved out of loops: an order that is narrow leaves less of them there.
     SIMPLIFY.pass(&narrow_sums::REWRITE).requires(&[P::Inlined]),
