@@ -22,6 +22,7 @@ mod computing;
 mod constant;
 mod cost;
 mod engine;
+mod factor_arithmetic;
 mod factors;
 mod facts;
 mod fewest_accesses;

@@ -6,7 +6,7 @@
 //! in how many elements a thread computes.
 
 use llopt_dialects::meaning::facts::{ElementFunction, Meaning, OpFacts, Transfer};
-use llopt_dialects::{Op, arith};
+use llopt_dialects::{Op, arith, math};
 use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
 use llopt_target::{Feature, Target};
 use melior::ir::{OperationRef, Type, ValueLike};
@@ -60,7 +60,7 @@ pub(crate) fn instructions(op: OperationRef<'_, '_>) -> f32 {
     const SEVERAL: f32 = 10.0;
     let takes_several = match Op::of(op) {
         Some(Op::Arith(op)) => Kind::of(op) == Kind::Quotient,
-        Some(Op::Math(_)) => true,
+        Some(Op::Math(op)) => !matches!(op, math::Op::Fma(_) | math::Op::AbsF(_)),
         Some(Op::Tt(_) | Op::Ttg(_) | Op::Ttng(_) | Op::Amdg(_) | Op::Gluon(_)) => {
             match OpFacts::of(op).meaning {
                 Meaning::Elementwise(function) => is_long(function),

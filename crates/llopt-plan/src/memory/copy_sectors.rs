@@ -125,8 +125,8 @@ impl Copies<'_> {
         let warps = tensor.layout().in_dim_size_log2(Dim::WARP) as usize;
         let rest = threads.split_off((lanes + warps).min(threads.len()));
         let of_warps = threads.split_off(lanes.min(threads.len()));
-        let places = |bits: &mut dyn Iterator<Item = u32>| -> Vec<Vec<u32>> {
-            bits.map(|bit| {
+        let places = |bits: &mut dyn Iterator<Item = u32>, at_least: usize| -> Vec<Vec<u32>> {
+            let moving = bits.map(|bit| {
                 let dims = 0..tensor.shape.len();
                 dims.map(|dim| {
                     let (low, count) = tensor.bits_of_dim(dim);
@@ -136,13 +136,16 @@ impl Copies<'_> {
                     }
                 })
                 .collect()
-            })
-            .collect()
+            });
+            let mut places: Vec<Vec<u32>> = moving.collect();
+            // More threads than there are copies have what others have.
+            places.resize(at_least.max(places.len()), vec![0; tensor.shape.len()]);
+            places
         };
         let bases = [
-            (Dim::REGISTER, places(&mut chunk.chain(rest))),
-            (Dim::LANE, places(&mut threads.into_iter())),
-            (Dim::WARP, places(&mut of_warps.into_iter())),
+            (Dim::REGISTER, places(&mut chunk.chain(rest), 0)),
+            (Dim::LANE, places(&mut threads.into_iter(), lanes)),
+            (Dim::WARP, places(&mut of_warps.into_iter(), warps)),
             (Dim::BLOCK, Vec::new()),
         ];
         let bases: Vec<(Dim, &[Vec<u32>])> = bases

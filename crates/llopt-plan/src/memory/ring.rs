@@ -164,8 +164,10 @@ impl Ring<'_> {
     #[must_use]
     pub fn estimate(&self, loaded: &TensorType) -> Option<f32> {
         let copies = self.copies()?;
-        let by_line = copies.in_lines()?;
-        let memory = self.synthesized(&by_line, loaded, None, self.chunk()?)?;
+        // Where each copy moves an element, no order of them has more in a line.
+        let by_line = copies.in_lines();
+        let from = by_line.as_ref().unwrap_or(self.stored.layout());
+        let memory = self.synthesized(from, loaded, None, self.chunk()?)?;
         let buffers = self.priced(&[loaded], copies.with_lines(&memory))?;
         buffers.is_copied.then_some(buffers.cost)
     }

@@ -35,11 +35,9 @@ use super::relation::Relation;
 use crate::copied_loads;
 use crate::loops::unroll::STAGES;
 
-/// How often readers may hold what the load holds once, for an estimate to be worth its time.
-const MOST_COPIES: u64 = 4;
-/// The same where registers are stored, which takes less time to plan.
+/// How often threads may hold an element, and readers what the load holds once, for an estimate to be worth its time.
 const MOST_HELD: u64 = 32;
-/// What it costs to read a buffer in another layout than copies fill it in: addresses of its own, and the registers that
+/// What it costs to read a buffer in another layout than it is filled in: addresses of its own, and the registers that
 /// hold them.
 const APART: f32 = 4.0;
 
@@ -59,14 +57,20 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if !self.costs.target.has(Feature::AsyncCopy) {
             return self.stored_ahead(used, operation, [from, to]);
         }
-        let Some(copied) = self.copied(used.producer, operation, from) else {
-            return self.stored_ahead(used, operation, [from, to]);
-        };
         let (source, wanted) = (self.catalog.map(from)?, self.catalog.map(to)?);
-        let memory = self.catalog.linear(wanted);
         let in_memory = self.catalog.is_in_memory(to);
+        let apart = if in_memory || source == wanted {
+            0.0
+        } else {
+            APART
+        };
+        let Some(copied) = self.copied(used.producer, operation, from) else {
+            let stored = self.stored_ahead(used, operation, [from, to]);
+            return stored.map(|stored| stored + apart);
+        };
+        let memory = self.catalog.linear(wanted);
         let held = copied.stored.registers() as u64;
-        if !in_memory && registers(&memory) > MOST_COPIES * held {
+        if !in_memory && registers(&memory) > MOST_HELD * held {
             return None;
         }
         let key = (source, wanted, copied.groups.width, copied.element_bits);
@@ -84,7 +88,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             true => ring.to_memory(&memory),
             false => {
                 let read = ring.estimate(&self.access(operation)?.tensor(&memory)?);
-                let apart = if source == wanted { 0.0 } else { APART };
                 read.map(|read| read + apart)
             }
         };
@@ -199,7 +202,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let access = self.access(load)?;
             let elements: u64 = access.shape.iter().product();
             let threads = u64::from(self.grid.num_warps * self.grid.threads_per_warp);
-            if registers(&layout) * threads > MOST_COPIES * elements.max(threads) {
+            if registers(&layout) * threads > MOST_HELD * elements.max(threads) {
                 return None;
             }
             let stored = access.tensor(&layout)?;

@@ -15,7 +15,7 @@
 //! products of an iteration wait for what is converted for them, so that nothing else works meanwhile: there waits count in
 //! full. The matrix unit is what takes longest, and arithmetic beside it costs hardly more than its issue.
 //!
-//! That is so as long as there is a matrix unit. Products that it does not take are multiply-adds, which occupy the
+//! That is so as long as there is a matrix unit, and little to compute for its factors ([`super::factor_arithmetic`]). Products that it does not take are multiply-adds, which occupy the
 //! pipe of all arithmetic: there an element that several threads compute costs what it does without products. Such a
 //! product asks for whole rows of its first factor in each thread, eight or sixteen times as many elements as a thread
 //! has of the tensor, so a factor is computed once and then converted, unless computing takes next to nothing.
@@ -126,8 +126,10 @@ type OfOps = FxHashMap<(usize, LayoutId, bool), f32>;
 pub(super) enum Multiplied {
     /// There are none.
     Nowhere,
-    /// Matrix units compute all.
+    /// Matrix units compute all, and take longest.
     ByUnits,
+    /// Matrix units compute all, but what threads compute for factors takes longer.
+    AfterArithmetic,
     /// Threads compute some.
     ByThreads,
 }

@@ -21,6 +21,7 @@ use super::access::Access;
 use super::bringing::Brought;
 use super::catalog::MapId;
 use super::cost::{Costs, Multiplied};
+use super::factor_arithmetic;
 use super::grid::Grid;
 use super::products::Product;
 use crate::products::products_in;
@@ -101,12 +102,16 @@ impl Kept {
         grid: Grid,
     ) -> Multiplied {
         let mut multiplied = Multiplied::Nowhere;
-        for product in functions.iter().flat_map(|function| products_in(*function)) {
-            let product = self.product(product, true, [false; 2], target, grid);
-            if !product.is_some_and(|product| product.has_unit()) {
+        for operation in functions.iter().flat_map(|function| products_in(*function)) {
+            let product = self.product(operation, true, [false; 2], target, grid);
+            let Some(product) = product.filter(|product| product.has_unit()) else {
                 return Multiplied::ByThreads;
+            };
+            if factor_arithmetic::takes_longest(operation, &product, target) {
+                multiplied = Multiplied::AfterArithmetic;
+            } else if multiplied == Multiplied::Nowhere {
+                multiplied = Multiplied::ByUnits;
             }
-            multiplied = Multiplied::ByUnits;
         }
         multiplied
     }
