@@ -5,7 +5,7 @@
 // RUN: llopt explain %s --target cuda:90 | FileCheck %s --check-prefix=WHY
 
 // Five blocks of 16 x 64 are resident. With registers for the next iteration's loads there would be fewer.
-// WHY: is not pipelined: other blocks hide the latency of its loads to registers.
+// WHY: is not pipelined: other blocks hide the latency of its loads.
 // CHECK-LABEL: @small
 // CHECK-NOT: tt.load
 // CHECK: scf.for

@@ -25,7 +25,7 @@ use crate::allocation::FunctionBuffers;
 use crate::axis::AxisAnalysis;
 use crate::loops::induction;
 use crate::loops::unroll::{FACTOR, STAGES};
-use crate::loops::view::For;
+use crate::loops::view::{For, is_loop};
 
 /// Registers of a thread for addresses that accesses share, and counters.
 const ADDRESSES: u32 = 40;
@@ -194,6 +194,14 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             && fit_beside(self.of, both + ADDRESSES, self.warps, plans)
     }
 
+    /// Whether the loop begins once in each iteration of another one, and each access of its loads moves one element. Then the
+    /// loads of the first stages are issued as often as it begins, and take as long as those of as many iterations.
+    fn begins_often(&self) -> bool {
+        let around = self.of.operation().parent_op();
+        let mut around = std::iter::successors(around, |inner| inner.parent_op());
+        around.any(is_loop) && self.loads.iter().all(Load::is_scattered)
+    }
+
     /// The stages that are wanted, or as many as leave registers to what comes through them: an assembler loads the data of all first
     /// iterations before it stores any. Their addresses follow from those that are carried, or from one another.
     fn most_stages(&self, wanted: u32, facts: &AxisAnalysis, plans: &Plans) -> u32 {
@@ -255,14 +263,15 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             let bytes = others + slots * per_slot;
             target.resident_blocks(threads, registers, bytes).min(most)
         };
-        if !rings.copies && self.running.is_empty() && !target.llvm_allocates_registers() {
+        let waits = !rings.copies && self.running.is_empty();
+        if (waits || self.begins_often()) && !target.llvm_allocates_registers() {
             let blocks = |slots, more| {
                 let bytes = others + slots * per_slot;
                 target.resident_blocks(threads, registers + more, bytes)
             };
             let iteration = Iteration::of(scheduled, self.warps, target);
             if iteration.time(blocks(1, 0)) <= iteration.time_ahead(blocks(2, self.passing)) {
-                return Err("other blocks hide the latency of its loads to registers".to_owned());
+                return Err("other blocks hide the latency of its loads".to_owned());
             }
         }
         let Some(depth) = rings.depth(resident) else {

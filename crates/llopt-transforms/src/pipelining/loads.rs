@@ -290,6 +290,11 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
         registers.div_ceil(self.width.max(1))
     }
 
+    /// Whether each access moves one element.
+    pub(super) fn is_scattered(&self) -> bool {
+        matches!(self.source, Source::Load(..)) && self.width <= 1
+    }
+
     /// Registers of a thread that a load through registers takes until all of it is stored: what is loaded, and an address
     /// for each access.
     pub(super) fn registers(&self, facts: &AxisAnalysis, plans: &Plans) -> u32 {
