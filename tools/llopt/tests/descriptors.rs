@@ -51,7 +51,13 @@ fn a_parameter_is_taken_in_parts() {
     ];
     let arguments = "desc:x.npy,70,96,96,1,desc:o.npy";
     for target in WITHOUT_UNIT {
-        agree(&data("host_descriptor.ttir"), target, "3", arguments, &files);
+        agree(
+            &data("host_descriptor.ttir"),
+            target,
+            "3",
+            arguments,
+            &files,
+        );
     }
 }
 
@@ -96,7 +102,13 @@ fn functions_take_and_return_parts() {
     ];
     let arguments = "desc:x.npy,70,96,96,1,p.npy,desc:o.npy";
     for target in WITHOUT_UNIT {
-        agree(&data("descriptor_call.ttir"), target, "3", arguments, &files);
+        agree(
+            &data("descriptor_call.ttir"),
+            target,
+            "3",
+            arguments,
+            &files,
+        );
     }
 }
 
@@ -123,6 +135,12 @@ fn rows_and_updates_are_those_of_parameters() {
     ];
     let arguments = "desc:x.npy:nan,desc:o.npy,desc:s.npy,20";
     for target in WITHOUT_UNIT {
-        agree(&data("descriptor_rows.ttir"), target, "1", arguments, &files);
+        agree(
+            &data("descriptor_rows.ttir"),
+            target,
+            "1",
+            arguments,
+            &files,
+        );
     }
 }

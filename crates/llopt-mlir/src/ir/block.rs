@@ -1,7 +1,8 @@
 //! Blocks and regions: iteration, arguments, structure.
 
 use melior::ir::{
-    Block, BlockLike, BlockRef, Location, OperationRef, Region, RegionLike, RegionRef, Type, TypeLike, Value,
+    Block, BlockLike, BlockRef, Location, OperationRef, Region, RegionLike, RegionRef, Type,
+    TypeLike, Value,
 };
 use mlir_sys::*;
 

@@ -408,9 +408,7 @@ fn place_arguments(
                 memory.add(&tensor.map(address).encode(), false, true)
             }
             (Parameter::ByValue(size), Argument::DescriptorOf(of, tensor))
-                if *size == DESCRIPTOR_BYTES as u64
-                    && *of < index
-                    && tensor.is_consistent() =>
+                if *size == DESCRIPTOR_BYTES as u64 && *of < index && tensor.is_consistent() =>
             {
                 memory.add(&tensor.map(values[*of]).encode(), false, true)
             }

@@ -61,8 +61,7 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::operation::OperationBuilder;
 use melior::ir::r#type::IntegerType;
 use melior::ir::{
-    Attribute, BlockRef, Identifier, Location, OperationRef, Region, Type, Value,
-    ValueLike,
+    Attribute, BlockRef, Identifier, Location, OperationRef, Region, Type, Value, ValueLike,
 };
 
 pub use joins::Opaque;
@@ -124,7 +123,10 @@ pub(crate) fn decompose<'c: 'a, 'a>(root: OperationRef<'c, 'a>) -> Result<(), Op
             functions.push(operation);
         }
         for block in operation.region_refs().flat_map(RegionExt::blocks) {
-            if block.argument_values().any(|of| descriptor_of(of).is_some()) {
+            if block
+                .argument_values()
+                .any(|of| descriptor_of(of).is_some())
+            {
                 blocks.push(block);
             }
         }
@@ -481,7 +483,9 @@ impl<'c: 'a, 'a> Rewriting<'c, 'a> {
                     block.remove_argument(position);
                 }
             }
-            let start = block.operations().find(|operation| anchors.contains(operation));
+            let start = block
+                .operations()
+                .find(|operation| anchors.contains(operation));
             if let Some(start) = start {
                 anchors.retain(|anchor| *anchor != start);
                 start.erase();
@@ -492,7 +496,9 @@ impl<'c: 'a, 'a> Rewriting<'c, 'a> {
 
 /// Notes that an operand has become so many.
 fn resize_segment(operation: OperationRef<'_, '_>, operand: usize, count: usize) {
-    let sizes = operation.attr(SEGMENTS).and_then(AttributeExt::as_i32_array);
+    let sizes = operation
+        .attr(SEGMENTS)
+        .and_then(AttributeExt::as_i32_array);
     let Some(mut sizes) = sizes else {
         return;
     };

@@ -234,10 +234,9 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
             Padding::NanIf(is_nan) if element.is_float() => {
                 self.tiles.outside_if_nan(is_nan, element, &shape)?
             }
-            Padding::NanIf(_) => {
-                self.tiles
-                    .outside(tt::PaddingOption::Zero, element, &shape)?
-            }
+            Padding::NanIf(_) => self
+                .tiles
+                .outside(tt::PaddingOption::Zero, element, &shape)?,
             Padding::Always(padding) => self.tiles.outside(padding, element, &shape)?,
         };
         self.tiles.put(tt::LoadOp::build(

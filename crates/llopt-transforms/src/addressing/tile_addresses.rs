@@ -130,11 +130,7 @@ impl<'c: 'a, 'a> TileAddresses<'c, 'a> {
         Some(self.splat(value, shape))
     }
 
-    fn padding(
-        &mut self,
-        padding: tt::PaddingOption,
-        element: Type<'c>,
-    ) -> Option<Value<'c, 'a>> {
+    fn padding(&mut self, padding: tt::PaddingOption, element: Type<'c>) -> Option<Value<'c, 'a>> {
         let attribute: Attribute<'c> = if element.is_float() {
             let value = match padding {
                 tt::PaddingOption::Zero => 0.0,

@@ -193,12 +193,11 @@ pub(super) fn access_through_pointers(
         false => Which::All,
     };
     descriptor_to_pointer::rewrite(module.as_operation(), which).map_err(|opaque| {
-        let reason = format!(
-            "it {}, which needs {}, and {} does not have that",
-            opaque.reason,
-            unit.name(),
-            options.target
-        );
+        let mut reason = format!("it {}", opaque.reason);
+        if opaque.is_in_memory {
+            let (unit, target) = (unit.name(), options.target);
+            reason += &format!("; only {unit}, which {target} does not have, reads it from memory");
+        }
         let of = opaque.operation;
         Error::unsupported(location_of(of), of.name_str(), reason)
     })

@@ -19,6 +19,8 @@ pub struct Opaque<'c, 'a> {
     pub operation: OperationRef<'c, 'a>,
     /// What is the matter with it, in words that complete "it …".
     pub reason: &'static str,
+    /// Whether a unit that reads descriptors from memory would know the parts.
+    pub is_in_memory: bool,
 }
 
 /// An operand of an op that control flow hands on to a join.
@@ -83,7 +85,9 @@ fn is_visible(from: BlockRef<'_, '_>, to: BlockRef<'_, '_>) -> bool {
         if at.parent_region() == region {
             return true;
         }
-        block = at.parent_operation().and_then(|around| around.parent_block());
+        block = at
+            .parent_operation()
+            .and_then(|around| around.parent_block());
     }
     false
 }
@@ -123,7 +127,13 @@ impl<'c: 'a, 'a> Joins<'c, 'a> {
         operation: OperationRef<'c, 'a>,
         symbols: &Symbols<'c, 'a>,
     ) -> Result<(), Opaque<'c, 'a>> {
-        let opaque = |reason| Err(Opaque { operation, reason });
+        let opaque = |reason| {
+            Err(Opaque {
+                operation,
+                reason,
+                is_in_memory: false,
+            })
+        };
         let is_descriptor = |value: &Value<'c, 'a>| descriptor_of(*value).is_some();
         for region in operation.region_refs() {
             for argument in region.blocks().flat_map(BlockExt::argument_values) {
@@ -166,7 +176,11 @@ impl<'c: 'a, 'a> Joins<'c, 'a> {
             self.feed(operation, edge.operand, edge.target);
         }
         if step.flow == Flow::Computes && operation.result_values().any(|of| is_descriptor(&of)) {
-            return opaque("says neither where the tensor of its descriptor is nor how large");
+            return Err(Opaque {
+                operation,
+                reason: "says neither where the tensor of its descriptor is nor how large",
+                is_in_memory: true,
+            });
         }
         for result in operation.result_values() {
             self.join_of(result);
@@ -219,7 +233,8 @@ impl<'c: 'a, 'a> Joins<'c, 'a> {
         }
         let values = std::mem::take(&mut self.all[from].values);
         let incoming = std::mem::take(&mut self.all[from].incoming);
-        self.of.extend(values.iter().map(|&value| (key(value), into)));
+        self.of
+            .extend(values.iter().map(|&value| (key(value), into)));
         for feed in self.feeds.iter_mut().filter(|feed| feed.join == from) {
             feed.join = into;
         }
@@ -297,7 +312,10 @@ impl<'c: 'a, 'a> Joins<'c, 'a> {
             Known::Constant(_) => None,
             Known::Value(value) => ValueExt::parent_block(value),
         };
-        let blocks = join.values.iter().filter_map(|&of| ValueExt::parent_block(of));
+        let blocks = join
+            .values
+            .iter()
+            .filter_map(|&of| ValueExt::parent_block(of));
         let has_name = place.is_none_or(|from| blocks.clone().all(|to| is_visible(from, to)));
         let is_same = |&value: &Value<'c, 'a>| {
             let other = self.origin(value, part);
