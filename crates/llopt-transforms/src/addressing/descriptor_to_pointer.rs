@@ -6,7 +6,7 @@
 //! indices are 64 bits wide, so that no product of them wraps.
 //!
 //! A descriptor has to be known where it is used. Where it is not, because it is a parameter of a function or control
-//! flow hands it on, it is made of its parts there first ([`crate::descriptor_parts`]); for targets with a copy unit,
+//! flow hands it on, it is made of its parts there first (`descriptor_parts`); for targets with a copy unit,
 //! such descriptors stay, as the unit reads them from memory ([`crate::descriptor_objects`]).
 
 use llopt_dialects::arith::SelectOp;
