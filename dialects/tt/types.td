@@ -31,6 +31,13 @@ def TT_TensorDescType : TT_TypeDef<"TensorDesc", "tensordesc"> {
     type (`si8`, `ui8`) tells the hardware how to reduce. Both
     `!tt.tensordesc<tensor<64x64xf16>>` and `!tt.tensordesc<64x64xf16>` are
     read; the first is printed.
+
+    A parameter of a kernel is an object in memory on targets with a unit that
+    reads it (`cp.async.bulk.tensor`), which the launcher encodes as the
+    metadata say. On others it is several parameters in its place, as Triton's
+    launchers pass them then: base address, extents (`i64`), strides (`i64`),
+    and whether elements outside are NaN (`i1`). The address and the strides
+    are multiples of 16 bytes, the last stride is one element.
   }];
   let parameters = (ins
     TypeParam<"Tensor moved by one access">:$blockType

@@ -668,6 +668,17 @@ impl<'c, 'a> Program<'c, 'a, '_> {
             return Ok(None);
         };
         let op = op.operation();
+        if function == Function::Select && op.result_types().any(|of| TensorDesc::of(of).is_some())
+        {
+            // What has no elements is one of the two as a whole.
+            let condition = self.operand(op, 0)?;
+            self.undecided |= condition.bound_at(0) > 0.0;
+            let chosen = if condition.only()? & 1 == 1 { 1 } else { 2 };
+            let chosen = op.operand_value(chosen).map(|value| self.get(value));
+            return chosen
+                .transpose()
+                .map(|value| value.map(|value| vec![value]));
+        }
         let Some(mut result) = self.elementwise(op, function)? else {
             return Ok(None);
         };

@@ -10,6 +10,7 @@ pub mod buffer_ops;
 pub(crate) mod copied_loads;
 pub mod descriptor_blocks;
 pub mod descriptor_objects;
+pub(crate) mod descriptor_parts;
 pub mod descriptor_to_copy;
 pub mod descriptor_to_pointer;
 pub mod distinct_loads;

@@ -27,7 +27,7 @@ pub use addressing::{
     block_pointers, buffer_ops, descriptor_blocks, descriptor_objects, descriptor_to_copy,
     descriptor_to_pointer, distinct_loads, narrow_sums, tensor_copies,
 };
-pub(crate) use addressing::{copied_loads, tile_addresses};
+pub(crate) use addressing::{copied_loads, descriptor_parts, tile_addresses};
 pub use analysis::{axis, ownership};
 pub(crate) use analysis::{flow, program, ranges};
 pub use iterations::{

@@ -40,7 +40,8 @@ pub struct Metadata {
     pub profile_scratch_size: u32,
     /// Its alignment in bytes.
     pub profile_scratch_align: u32,
-    /// How the launcher encodes each tensor descriptor argument; empty without such arguments.
+    /// How the launcher encodes each tensor descriptor argument; empty without such arguments, and where no unit reads
+    /// objects, as the launcher passes base, extents, strides and padding then.
     pub tensordesc_meta: Vec<TensorDescriptor>,
     /// Tensors whose descriptor objects the launcher passes after the arguments of the source; empty unless the
     /// [option](Options::tensor_copies) asks for it. Triton has no such key.
@@ -112,7 +113,7 @@ impl Metadata {
     }
 
     /// A launch of the kernel on the simulated machine, `grid` blocks along x, y and z, with the arguments that the
-    /// source declares. This adds what launchers add: the threads of a block, its dynamic shared memory, and the two
+    /// source declares, a tensor for each descriptor. This adds what launchers add: the threads of a block, its dynamic shared memory, and the two
     /// pointers to scratch memory, which are null here.
     pub fn launch(&self, mut grid: [u32; 3], mut arguments: Vec<Argument>) -> Launch {
         if self.program_extents {

@@ -281,11 +281,14 @@ fn launch(
         grid = Metadata::blocks_of_programs(grid);
     }
     grid[0] = grid[0].saturating_mul(kernel.tile_parts);
+    // A descriptor may be an argument for several parameters.
+    let more = machine.filled_by(&values) - values.len();
+    let arguments_of_kernel = machine.parameters().len().saturating_sub(more);
     // Scratch pointers come after what the launcher adds.
-    let takes = machine.parameters().len() - added.len();
+    let takes = arguments_of_kernel.saturating_sub(added.len());
     let at = values.len().min(takes.saturating_sub(2));
     values.splice(at..at, added);
-    if values.len() + 2 == machine.parameters().len() {
+    if values.len() + 2 == arguments_of_kernel {
         let programs = grid.iter().map(|&n| n as usize).product::<usize>();
         let blocks = programs * kernel.blocks_per_cluster as usize;
         values.push(match kernel.global_scratch as usize {
@@ -296,7 +299,10 @@ fn launch(
     }
     let mut descriptors = kernel.tensor_descriptors.iter();
     for value in &mut values {
-        if let Argument::Descriptor(tensor) = value {
+        // What the kernel takes in parts needs no encoding.
+        if let Argument::Descriptor(tensor) = value
+            && more == 0
+        {
             tensor_argument::complete(tensor, descriptors.next())?;
         }
     }

@@ -1,7 +1,8 @@
 //! Blocks and regions: iteration, arguments, structure.
 
 use melior::ir::{
-    Block, BlockLike, BlockRef, Location, OperationRef, Region, RegionLike, RegionRef, Type, Value,
+    Block, BlockLike, BlockRef, Location, OperationRef, Region, RegionLike, RegionRef, Type,
+    TypeLike, Value,
 };
 use mlir_sys::*;
 
@@ -16,6 +17,13 @@ pub trait BlockExt<'c: 'a, 'a>: Copy {
     fn argument_value(self, index: usize) -> Option<Value<'c, 'a>>;
     /// Appends an argument.
     fn append_argument(self, r#type: Type<'c>, location: Location<'c>) -> Value<'c, 'a>;
+    /// Inserts an argument before a position, at most their number.
+    fn insert_argument(
+        self,
+        index: usize,
+        r#type: Type<'c>,
+        location: Location<'c>,
+    ) -> Value<'c, 'a>;
     /// Removes an argument without uses; ignores a position past the end.
     fn remove_argument(self, index: usize);
     /// The blocks that branch here.
@@ -56,6 +64,25 @@ impl<'c: 'a, 'a> BlockExt<'c, 'a> for BlockRef<'c, 'a> {
 
     fn append_argument(self, r#type: Type<'c>, location: Location<'c>) -> Value<'c, 'a> {
         self.add_argument(r#type, location)
+    }
+
+    fn insert_argument(
+        self,
+        index: usize,
+        r#type: Type<'c>,
+        location: Location<'c>,
+    ) -> Value<'c, 'a> {
+        let raw = BlockLike::to_raw(&self);
+        // SAFETY: the block is live and the position in range.
+        unsafe {
+            let index = (index as isize).min(mlirBlockGetNumArguments(raw));
+            Value::from_raw(mlirBlockInsertArgument(
+                raw,
+                index,
+                r#type.to_raw(),
+                location.to_raw(),
+            ))
+        }
     }
 
     fn remove_argument(self, index: usize) {

@@ -9,7 +9,7 @@ use llopt_target::Target;
 
 use crate::error::Error;
 use crate::machine::bytecode::Program;
-use crate::machine::launch::{self, Launch, Options};
+use crate::machine::launch::{self, Argument, Launch, Options};
 use crate::machine::removal::{self, Removal};
 use crate::machine::report::Report;
 use crate::translate::decode;
@@ -94,6 +94,13 @@ impl Machine {
             .iter()
             .map(launch::describe)
             .collect()
+    }
+
+    /// How many parameters of the kernel these arguments are for, from the first: more than one where a kernel takes a
+    /// tensor's [descriptor](crate::Argument::Descriptor) in parts.
+    #[must_use]
+    pub fn filled_by(&self, arguments: &[Argument]) -> usize {
+        launch::filled_by(&self.program, arguments)
     }
 
     /// Runs the kernel. Buffers among the arguments have the contents that the kernel left, also after an error.

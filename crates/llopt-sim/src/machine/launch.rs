@@ -45,8 +45,8 @@ pub enum Argument {
     Real(f64),
     /// The contents of a parameter passed by value in memory.
     Bytes(Vec<u8>),
-    /// A tensor in global memory; the kernel gets its descriptor object by value. After the run it is an
-    /// [`Argument::Buffer`].
+    /// A tensor in global memory; the kernel gets its descriptor object by value. A kernel that has a pointer in its place
+    /// gets its address, extents, strides and padding as so many parameters. After the run it is an [`Argument::Buffer`].
     Descriptor(TensorArgument),
     /// The descriptor object of a tensor that begins where another argument, which comes before, points to. Its
     /// contents are not used.
@@ -80,6 +80,22 @@ impl TensorArgument {
     #[must_use]
     pub fn object_at(&self, address: u64) -> Vec<u8> {
         self.map(address).encode().to_vec()
+    }
+
+    /// What kernels take in the place of an object where there is no unit that reads one: the address, the extents, the
+    /// strides, and whether elements outside are NaN.
+    fn parts(&self, address: u64) -> Vec<u64> {
+        let mut parts = vec![address];
+        parts.extend(self.shape.iter().map(|&extent| u64::from(extent)));
+        parts.extend(&self.strides);
+        parts.push(self.fill_nan.into());
+        parts
+    }
+
+    /// Whether extents, strides and boxes are of one rank.
+    fn is_consistent(&self) -> bool {
+        let rank = self.shape.len();
+        rank == self.box_shape.len() && rank == self.strides.len()
     }
 
     /// The description of the tensor at an address.
@@ -309,6 +325,27 @@ pub(crate) fn map_buffers(launch: &Launch, memory: &mut GlobalMemory) -> Result<
     }
 }
 
+/// The tensor of an argument that a kernel takes in parts, where it has this parameter.
+fn in_parts<'t>(parameter: &Parameter, argument: &'t Argument) -> Option<&'t TensorArgument> {
+    match (parameter, argument) {
+        (Parameter::Pointer(_), Argument::Descriptor(tensor))
+            if tensor.shape.len() == tensor.strides.len() =>
+        {
+            Some(tensor)
+        }
+        _ => None,
+    }
+}
+
+/// How many parameters of a kernel these arguments are for.
+pub(crate) fn filled_by(program: &Program, arguments: &[Argument]) -> usize {
+    arguments.iter().fold(0, |filled, argument| {
+        let parameter = program.parameters.get(filled);
+        let tensor = parameter.and_then(|parameter| in_parts(parameter, argument));
+        filled + tensor.map_or(1, |tensor| 2 + 2 * tensor.shape.len())
+    })
+}
+
 /// Puts buffers into memory and evaluates the kernel's parameters.
 fn place_arguments(
     program: &Program,
@@ -316,16 +353,32 @@ fn place_arguments(
     memory: &mut GlobalMemory,
     buffers: &mut Vec<(usize, u64)>,
 ) -> Result<Vec<u64>, LaunchError> {
-    if launch.arguments.len() != program.parameters.len() {
+    if filled_by(program, &launch.arguments) != program.parameters.len() {
         return Err(LaunchError::ArgumentCount {
             expected: program.parameters.len(),
             given: launch.arguments.len(),
         });
     }
     let mut values = Vec::new();
-    for (index, (parameter, argument)) in
-        program.parameters.iter().zip(&launch.arguments).enumerate()
-    {
+    for (index, argument) in launch.arguments.iter().enumerate() {
+        let parameter = &program.parameters[values.len()];
+        let unfit = |parameter| LaunchError::ArgumentKind {
+            index,
+            expected: describe(parameter),
+            given: argument.kind(),
+        };
+        if let Some(tensor) = in_parts(parameter, argument) {
+            let address = memory.add_argument(&tensor.contents, true);
+            buffers.push((index, address));
+            let parts = tensor.parts(address);
+            let taken = &program.parameters[values.len()..][..parts.len()];
+            let is_other = |of: &&Parameter| !matches!(of, Parameter::Int(_));
+            if let Some(other) = taken[1..].iter().find(is_other) {
+                return Err(unfit(other));
+            }
+            values.extend(parts);
+            continue;
+        }
         let value = match (parameter, argument) {
             (Parameter::Pointer(_), Argument::Buffer(bytes)) => {
                 let address = memory.add_argument(bytes, true);
@@ -348,32 +401,21 @@ fn place_arguments(
             (Parameter::Real(real), Argument::Real(value)) => real.encode(*value),
             (Parameter::Real(real), Argument::Int(value)) => real.encode(*value as f64),
             (Parameter::ByValue(size), Argument::Descriptor(tensor))
-                if *size == DESCRIPTOR_BYTES as u64
-                    && tensor.shape.len() == tensor.box_shape.len()
-                    && tensor.shape.len() == tensor.strides.len() =>
+                if *size == DESCRIPTOR_BYTES as u64 && tensor.is_consistent() =>
             {
                 let address = memory.add_argument(&tensor.contents, true);
                 buffers.push((index, address));
                 memory.add(&tensor.map(address).encode(), false, true)
             }
             (Parameter::ByValue(size), Argument::DescriptorOf(of, tensor))
-                if *size == DESCRIPTOR_BYTES as u64
-                    && *of < index
-                    && tensor.shape.len() == tensor.box_shape.len()
-                    && tensor.shape.len() == tensor.strides.len() =>
+                if *size == DESCRIPTOR_BYTES as u64 && *of < index && tensor.is_consistent() =>
             {
                 memory.add(&tensor.map(values[*of]).encode(), false, true)
             }
             (Parameter::ByValue(size), Argument::Bytes(bytes)) if bytes.len() as u64 == *size => {
                 memory.add(bytes, true, true)
             }
-            _ => {
-                return Err(LaunchError::ArgumentKind {
-                    index,
-                    expected: describe(parameter),
-                    given: argument.kind(),
-                });
-            }
+            _ => return Err(unfit(parameter)),
         };
         values.push(value);
     }

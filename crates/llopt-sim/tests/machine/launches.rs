@@ -1,6 +1,8 @@
 //! Launching: arguments, grids, determinism, errors.
 
-use llopt_sim::{Argument, Error, FindingKind, Launch, LaunchError, Machine, Options};
+use llopt_sim::{
+    Argument, Error, FindingKind, Launch, LaunchError, Machine, Options, TensorArgument,
+};
 
 use crate::harness::{data_layout, lanewise, machine, numbers, target, words};
 
@@ -158,6 +160,76 @@ fn progress_is_called() {
     };
     machine("cuda:90", &ir).run(&mut launch, &options).unwrap();
     assert_eq!(calls.load(Ordering::Relaxed), 7);
+}
+
+#[test]
+fn a_tensor_is_an_argument_for_its_parts() {
+    let ir = format!(
+        "{}
+define amdgpu_kernel void @k(i32 %first, ptr addrspace(1) %x, i64 %rows, i64 %columns, i64 %pitch, i64 %step, i1 %nan, ptr addrspace(1) %out) {{
+  %v = load i64, ptr addrspace(1) %x
+  %wide = zext i1 %nan to i64
+  %a = mul i64 %rows, 1000
+  %b = add i64 %a, %columns
+  %c = mul i64 %b, 1000
+  %d = add i64 %c, %pitch
+  %e = mul i64 %d, 10
+  %f = add i64 %e, %step
+  %g = mul i64 %f, 10
+  %h = add i64 %g, %wide
+  store i64 %h, ptr addrspace(1) %out
+  store i64 7, ptr addrspace(1) %x
+  %p = getelementptr i64, ptr addrspace(1) %out, i64 1
+  store i64 %v, ptr addrspace(1) %p
+  ret void
+}}",
+        data_layout("hip:gfx942")
+    );
+    let tensor = TensorArgument {
+        contents: 5u64.to_le_bytes().repeat(12),
+        shape: vec![2, 5],
+        strides: vec![6, 1],
+        element_bytes: 8,
+        element_type: 0,
+        swizzle_mode: 0,
+        box_shape: vec![],
+        fill_nan: true,
+    };
+    let arguments = vec![
+        Argument::Int(3),
+        Argument::Descriptor(tensor.clone()),
+        Argument::Buffer(vec![0; 16]),
+    ];
+    let machine = machine("hip:gfx942", &ir);
+    assert_eq!(machine.filled_by(&arguments), 8);
+    let mut launch = Launch::new([1, 1, 1], 1, arguments);
+    machine.run(&mut launch, &Options::default()).unwrap();
+    let Argument::Buffer(after) = &launch.arguments[1] else {
+        panic!("the tensor comes back");
+    };
+    assert_eq!(after[..16], [7u64, 5].map(u64::to_le_bytes).concat());
+    let Argument::Buffer(out) = &launch.arguments[2] else {
+        panic!("the buffer comes back");
+    };
+    let parts = 2_005_006u64 * 100 + 11;
+    assert_eq!(out[..], [parts, 5].map(u64::to_le_bytes).concat());
+
+    // A tensor of another rank is for another number of parameters.
+    let line = TensorArgument {
+        shape: vec![5],
+        strides: vec![1],
+        ..tensor
+    };
+    let arguments = vec![
+        Argument::Int(3),
+        Argument::Descriptor(line),
+        Argument::Buffer(vec![0; 16]),
+    ];
+    let mut launch = Launch::new([1, 1, 1], 1, arguments);
+    match machine.run(&mut launch, &Options::default()) {
+        Err(Error::Launch(LaunchError::ArgumentCount { expected: 8, .. })) => {}
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

@@ -5,23 +5,30 @@
 //! block is one to the tensor of the pointers of its elements, under the mask of those that are inside. All
 //! indices are 64 bits wide, so that no product of them wraps.
 //!
-//! A descriptor has to be known where it is used: one that control flow selects, or that is a parameter of a
-//! function, stays as it is, and code generation reports it.
+//! A descriptor has to be known where it is used. Where it is not, because it is a parameter of a function or control
+//! flow hands it on, it is made of its parts there first (`descriptor_parts`); for targets with a copy unit,
+//! such descriptors stay, as the unit reads them from memory ([`crate::descriptor_objects`]).
 
+use llopt_dialects::arith::SelectOp;
 use llopt_dialects::tables::types::{Pointer, RankedTensor, TensorDesc};
 use llopt_dialects::tt;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
-use llopt_mlir::pass::{PassRun, PassSpec};
+use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use melior::ir::r#type::IntegerType;
-use melior::ir::{OperationRef, Value, ValueLike};
+use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
 
+use crate::descriptor_parts::{Opaque, decompose};
 use crate::tile_addresses::{TileAddresses, Whole};
 
 /// The pass.
 pub static REWRITE: PassSpec = PassSpec {
     operation: Some("builtin.module"),
     dependencies: &["tt", "arith"],
+    options: &[PassOption::flag(
+        ONLY_MADE,
+        "leave parameters, and descriptors that control flow hands on, to the target's copy unit",
+    )],
     ..PassSpec::new(
         "triton-rewrite-tensor-descriptor-to-pointer",
         "access blocks of tensors through pointers instead of descriptors",
@@ -29,31 +36,108 @@ pub static REWRITE: PassSpec = PassSpec {
     )
 };
 
-fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint> {
-    rewrite(module);
-    Ok(())
+const ONLY_MADE: &str = "only-made";
+
+/// The descriptors to rewrite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Those that an op makes where they are known.
+    Made,
+    /// All.
+    All,
 }
 
-/// Rewrites every access through a descriptor that is made in the function.
-pub fn rewrite(module: OperationRef<'_, '_>) {
+fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint> {
+    let which = match run.flag(ONLY_MADE) {
+        true => Which::Made,
+        false => Which::All,
+    };
+    // The report belongs to the op.
+    rewrite(module, which).map_err(|opaque| {
+        let complaint = Complaint::new(opaque.reason);
+        complaint.report_on(opaque.operation).into()
+    })
+}
+
+/// Rewrites accesses through descriptors.
+///
+/// # Errors
+/// A descriptor that is to be rewritten has no known parts.
+pub fn rewrite<'c: 'a, 'a>(
+    module: OperationRef<'c, 'a>,
+    which: Which,
+) -> Result<(), Opaque<'c, 'a>> {
+    if which == Which::All {
+        decompose(module)?;
+    }
     let mut accesses = Vec::new();
-    let mut made = Vec::new();
+    let mut descriptors = Vec::new();
     module.for_each_op(Walk::PreOrder, |op| {
-        if tt::MakeTensorDescOp::of(op).is_some() {
-            made.push(op);
-        } else if descriptor_of(op).is_some() {
+        if descriptor_of(op).is_some() {
             accesses.push(op);
+        } else if Tensor::of_result(op).is_some() {
+            descriptors.push(op);
         }
     });
     for access in accesses {
-        if let Some(maker) = descriptor_of(access).and_then(tt::MakeTensorDescOp::defining) {
-            Access::of(access, maker).rewrite();
+        let descriptor = descriptor_of(access).and_then(ValueExt::defining_op);
+        if let Some(tensor) = descriptor.and_then(Tensor::of_result) {
+            Access::of(access, tensor).rewrite();
         }
     }
-    for maker in made {
-        if !maker.has_result_uses() {
-            maker.erase();
+    // One that selects is after those from which it does.
+    for descriptor in descriptors.into_iter().rev() {
+        if !descriptor.has_result_uses() {
+            descriptor.erase();
         }
+    }
+    Ok(())
+}
+
+/// A tensor that a descriptor describes.
+struct Tensor<'c, 'a> {
+    whole: Whole<'c, 'a>,
+    padding: Padding<'c, 'a>,
+}
+
+/// What is read outside of a tensor.
+enum Padding<'c, 'a> {
+    Always(tt::PaddingOption),
+    /// NaN if a flag is set, otherwise zero.
+    NanIf(Value<'c, 'a>),
+}
+
+impl<'c: 'a, 'a> Tensor<'c, 'a> {
+    /// The tensor of the descriptor that is the result of an op.
+    fn of_result(op: OperationRef<'c, 'a>) -> Option<Self> {
+        if let Some(maker) = tt::MakeTensorDescOp::of(op) {
+            return Some(Self::of(maker));
+        }
+        // A padding that is known when the program runs selects one of two descriptors of a tensor.
+        let select = SelectOp::of(op)?;
+        let (x, y) = (select.true_value(), select.false_value());
+        let x = Self::of(tt::MakeTensorDescOp::defining(x)?);
+        let y = Self::of(tt::MakeTensorDescOp::defining(y)?);
+        use Padding::{Always, NanIf};
+        use tt::PaddingOption::{Nan, Zero};
+        let padding = match (x.padding, y.padding) {
+            (Always(Nan), Always(Zero)) => NanIf(select.condition()),
+            _ => return None,
+        };
+        (x.whole == y.whole).then_some(Self {
+            whole: x.whole,
+            padding,
+        })
+    }
+
+    fn of(maker: tt::MakeTensorDescOp<'c, 'a>) -> Self {
+        let whole = Whole {
+            base: maker.base(),
+            extents: maker.shape(),
+            strides: maker.strides(),
+        };
+        let padding = Padding::Always(maker.padding());
+        Self { whole, padding }
     }
 }
 
@@ -70,15 +154,15 @@ fn descriptor_of<'c, 'a>(op: OperationRef<'c, 'a>) -> Option<Value<'c, 'a>> {
 /// An access that is being rewritten: new ops come before it.
 struct Access<'c, 'a> {
     op: OperationRef<'c, 'a>,
-    descriptor: tt::MakeTensorDescOp<'c, 'a>,
+    tensor: Tensor<'c, 'a>,
     tiles: TileAddresses<'c, 'a>,
 }
 
 impl<'c: 'a, 'a> Access<'c, 'a> {
-    fn of(op: OperationRef<'c, 'a>, descriptor: tt::MakeTensorDescOp<'c, 'a>) -> Self {
+    fn of(op: OperationRef<'c, 'a>, tensor: Tensor<'c, 'a>) -> Self {
         Self {
             op,
-            descriptor,
+            tensor,
             tiles: TileAddresses::before(op),
         }
     }
@@ -91,14 +175,9 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
         like: Value<'c, 'a>,
     ) -> Option<(Value<'c, 'a>, Value<'c, 'a>)> {
         let shape = RankedTensor::of(like.r#type())?.shape();
-        let whole = Whole {
-            base: self.descriptor.base(),
-            extents: self.descriptor.shape(),
-            strides: self.descriptor.strides(),
-        };
-        let (pointers, mask) = self
-            .tiles
-            .pointers(&whole, indices, rows, &shape, |_| true)?;
+        let (pointers, mask) =
+            self.tiles
+                .pointers(&self.tensor.whole, indices, rows, &shape, |_| true)?;
         Some((pointers, mask?))
     }
 
@@ -150,8 +229,16 @@ impl<'c: 'a, 'a> Access<'c, 'a> {
     ) -> Option<Value<'c, 'a>> {
         let tensor = RankedTensor::of(pointers.r#type())?;
         let element = Pointer::of(tensor.element())?.pointee();
-        let padding = self.descriptor.padding();
-        let outside = self.tiles.outside(padding, element, &tensor.shape())?;
+        let shape = tensor.shape();
+        let outside = match self.tensor.padding {
+            Padding::NanIf(is_nan) if element.is_float() => {
+                self.tiles.outside_if_nan(is_nan, element, &shape)?
+            }
+            Padding::NanIf(_) => self
+                .tiles
+                .outside(tt::PaddingOption::Zero, element, &shape)?,
+            Padding::Always(padding) => self.tiles.outside(padding, element, &shape)?,
+        };
         self.tiles.put(tt::LoadOp::build(
             self.tiles.location,
             pointers,

@@ -12,6 +12,8 @@ use melior::ir::attribute::{FloatAttribute, IntegerAttribute};
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Attribute, Location, Operation, OperationRef, Type, TypeLike, Value, ValueLike};
 
+use crate::descriptor_parts::before_truncation;
+
 /// A tensor in global memory.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Whole<'c, 'a> {
@@ -111,6 +113,24 @@ impl<'c: 'a, 'a> TileAddresses<'c, 'a> {
         element: Type<'c>,
         shape: &[i64],
     ) -> Option<Value<'c, 'a>> {
+        let value = self.padding(padding, element)?;
+        Some(self.splat(value, shape))
+    }
+
+    /// The same if only a flag says whether the elements are NaN.
+    pub(crate) fn outside_if_nan(
+        &mut self,
+        is_nan: Value<'c, 'a>,
+        element: Type<'c>,
+        shape: &[i64],
+    ) -> Option<Value<'c, 'a>> {
+        let nan = self.padding(tt::PaddingOption::Nan, element)?;
+        let zero = self.padding(tt::PaddingOption::Zero, element)?;
+        let value = self.put(arith::select(is_nan, nan, zero, self.location))?;
+        Some(self.splat(value, shape))
+    }
+
+    fn padding(&mut self, padding: tt::PaddingOption, element: Type<'c>) -> Option<Value<'c, 'a>> {
         let attribute: Attribute<'c> = if element.is_float() {
             let value = match padding {
                 tt::PaddingOption::Zero => 0.0,
@@ -120,8 +140,7 @@ impl<'c: 'a, 'a> TileAddresses<'c, 'a> {
         } else {
             IntegerAttribute::new(element, 0).into()
         };
-        let value = self.put(arith::constant(self.context, attribute, self.location))?;
-        Some(self.splat(value, shape))
+        self.put(arith::constant(self.context, attribute, self.location))
     }
 
     /// `0 <= index < extent`, where the index is a tensor of this shape, or a number.
@@ -202,6 +221,9 @@ impl<'c: 'a, 'a> TileAddresses<'c, 'a> {
 
     /// An integer, or a tensor of them, with 64 bits.
     fn wide(&mut self, value: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+        if let Some(before) = before_truncation(value) {
+            return self.wide(before);
+        }
         let to = match RankedTensor::of(value.r#type()) {
             Some(tensor) => tensor.with_element(self.i64()),
             None => self.i64(),

@@ -15,10 +15,11 @@ use llopt_dialects::layout::tensor_descriptor::DescriptorFields;
 use llopt_dialects::meaning::facts::Control;
 use llopt_dialects::tables::types::{RankedTensor, TensorDesc};
 use llopt_dialects::tt::{DescriptorLoadOp, DescriptorStoreOp, MakeTensorDescOp};
-use llopt_mlir::ir::{BlockExt, OperationExt, TypeExt, ValueExt};
+use llopt_mlir::ir::{BlockExt, OperationExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{BlockLike, OperationRef, Type, Value, ValueLike};
 
+use crate::descriptor_parts::passed_extents;
 use crate::layouts::retype_function;
 use crate::loops::builder::Arithmetic;
 
@@ -70,21 +71,12 @@ impl<'c: 'a, 'a> BlockAccess<'c, 'a> {
     }
 
     /// The extent of the tensor along a dimension. After a parameter that is a descriptor, launchers pass the extents and the
-    /// strides of its tensor (Triton 3.6, `make_tensordesc_arg` of `backends/nvidia/driver.py`).
+    /// strides of its tensor.
     pub(crate) fn extent_of_tensor(self, dim: usize) -> Option<Value<'c, 'a>> {
         if let Some(maker) = MakeTensorDescOp::defining(self.descriptor) {
             return maker.shape().get(dim).copied();
         }
-        let (block, number) = self.descriptor.argument_of()?;
-        let rank = self.block()?.len();
-        let has_width = |position: usize, bits| {
-            let value = block.argument_value(number + 1 + position);
-            value.is_some_and(|value| value.r#type().bit_width() == Some(bits))
-        };
-        let is_passed = (0..rank).all(|dim| has_width(dim, 32) && has_width(rank + dim, 64));
-        block
-            .argument_value(number + 1 + dim)
-            .filter(|_| is_passed && dim < rank)
+        passed_extents(self.descriptor)?.get(dim).copied()
     }
 
     /// Whether a dimension is that of the rows' elements.

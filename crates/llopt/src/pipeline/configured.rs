@@ -9,6 +9,7 @@ use llopt_dialects::tt;
 use llopt_mlir::ir::{OperationExt, Walk, attr};
 use llopt_plan::plans::Plans;
 use llopt_target::Feature;
+use llopt_transforms::descriptor_to_pointer::{self, Which};
 use llopt_transforms::layouts::{self, Grid};
 use llopt_transforms::persistent::{self, Block, PersistentAccount};
 use llopt_transforms::tensor_copies::{self as copies, Maker, Narrow, Room};
@@ -173,6 +174,33 @@ pub(super) fn divide_tiles(
         operation.set_discardable_attr(launch::SINGLE_WAVE, attr::unit(context));
     }
     Ok(())
+}
+
+/// Accesses blocks of tensors through pointers: those of all descriptors, or where a unit copies the blocks, those of
+/// descriptors that it need not know.
+///
+/// # Errors
+/// Of class unsupported, with the op, if only that unit could read a descriptor and the target has none.
+pub(super) fn access_through_pointers(
+    context: &Context,
+    module: &Module<'_>,
+    options: &Options,
+) -> Result<(), Error> {
+    load_dialects(context, descriptor_to_pointer::REWRITE.dependencies);
+    let unit = Feature::BulkTensorCopy;
+    let which = match options.target.has(unit) {
+        true => Which::Made,
+        false => Which::All,
+    };
+    descriptor_to_pointer::rewrite(module.as_operation(), which).map_err(|opaque| {
+        let mut reason = format!("it {}", opaque.reason);
+        if opaque.is_in_memory {
+            let (unit, target) = (unit.name(), options.target);
+            reason += &format!("; only {unit}, which {target} does not have, reads it from memory");
+        }
+        let of = opaque.operation;
+        Error::unsupported(location_of(of), of.name_str(), reason)
+    })
 }
 
 /// Lets the blocks of a cluster share the iterations of loops of products.

@@ -115,7 +115,10 @@ pub(super) const STEPS: &[Step] = &[
         .when(&[Condition::Has(Feature::BulkTensorCopy)])
         .requires(&[P::Inlined]),
     SIMPLIFY
-        .pass(&descriptor_to_pointer::REWRITE)
+        .call(
+            &descriptor_to_pointer::REWRITE,
+            configured::access_through_pointers,
+        )
         .requires(&[P::Inlined])
         .ensures(&[P::PointersForMadeDescriptors]),
     SIMPLIFY.step(CSE),
@@ -162,7 +165,10 @@ pub(super) const STEPS: &[Step] = &[
         .when(COPIES)
         .requires(&[P::Inlined]),
     SIMPLIFY
-        .pass(&descriptor_to_pointer::REWRITE)
+        .call(
+            &descriptor_to_pointer::REWRITE,
+            configured::access_through_pointers,
+        )
         .when(COPIES)
         .requires(&[P::Inlined]),
     SIMPLIFY.step(CSE).when(COPIES),

@@ -7,6 +7,7 @@ mod block_pointers;
 mod build;
 mod contents;
 mod copy_waits;
+mod descriptors;
 mod distinct_loads;
 mod emitted;
 mod examples;
