@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::arithmetic::{Arithmetic, At, Facts};
 use super::choices::{Bound, Iterations, MANY};
 use super::counters::Counters;
-use super::exploration::KnownValues;
+use super::known_values::KnownValues;
 use super::memory::{AGENTS, Hazard, Memory};
 use super::number::{Iteration, Number, Parts, Term};
 use super::skeleton::{Function, Instruction, Skeleton, Slot};

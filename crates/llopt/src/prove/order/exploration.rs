@@ -49,8 +49,6 @@ use super::skeleton::{Event, Instruction, Skeleton, Slot};
 
 /// States at most.
 const STATES: usize = 30_000;
-/// Known values that a value handed on takes before it gets names: more than the places of a ring.
-const KNOWN_VALUES: usize = 32;
 /// The function of a loop's bounds.
 const BOUNDS: u32 = u32::MAX - 1;
 
@@ -75,29 +73,6 @@ pub(super) fn explore(skeleton: &Skeleton, limit: u64) -> Result<usize, Stop> {
                 }
             }
         }
-    }
-}
-
-/// The known values that each value handed on has taken.
-#[derive(Debug, Default)]
-pub(super) struct KnownValues {
-    taken: HashMap<Slot, BTreeSet<i64>>,
-    widened: HashSet<Slot>,
-}
-
-impl KnownValues {
-    /// Whether a value that has a known value now gets a name nevertheless; `Learned` if it is the first time.
-    fn is_widened(&mut self, slot: Slot, value: i64) -> Result<bool, Stop> {
-        if self.widened.contains(&slot) {
-            return Ok(true);
-        }
-        let taken = self.taken.entry(slot).or_default();
-        taken.insert(value);
-        if taken.len() <= KNOWN_VALUES {
-            return Ok(false);
-        }
-        self.widened.insert(slot);
-        Err(Stop::Learned)
     }
 }
 
@@ -213,9 +188,11 @@ impl Execution<'_, '_> {
             }
             let is_counter = self.all.counters.slots.contains(&slot);
             let is_named = match number.value() {
-                Some(value) if handed.contains(&slot) && !is_counter => {
-                    self.all.known_values.is_widened(slot, value)?
-                }
+                Some(value) if handed.contains(&slot) && !is_counter => self
+                    .all
+                    .known_values
+                    .is_widened(slot, value)
+                    .ok_or(Stop::Learned)?,
                 Some(_) => false,
                 None => handed.contains(&slot) || terms.leaves(&number.parts).next().is_some(),
             };

@@ -74,6 +74,7 @@ mod counters;
 mod events;
 mod execution;
 mod exploration;
+mod known_values;
 mod memory;
 mod number;
 mod reading;
