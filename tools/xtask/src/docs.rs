@@ -54,16 +54,8 @@ pub fn run(options: &Options) -> Result<()> {
 
 /// The command's output for the pipelines of all targets.
 fn pipeline() -> Result<String> {
-    process::read(workspace::cargo().args([
-        "run",
-        "--quiet",
-        "--locked",
-        "--package=llopt-cli",
-        "--bin=llopt",
-        "--",
-        "compile",
-        "--print-pipeline",
-    ]))
+    let llopt = workspace::build_llopt()?;
+    process::read(Command::new(llopt).args(["compile", "--print-pipeline"]))
 }
 
 /// The header of the C interface.

@@ -29,10 +29,12 @@ pub fn run(options: &Options) -> Result<()> {
         "--",
         "--deny=warnings",
     ]))?;
-    // Only the libraries: the command and its library have the same name.
+    // Without the binaries: the command and its library have the same name. With an example among the targets the features of
+    // packages are those that clippy has checked them with.
     process::run(
         workspace::cargo()
-            .args(["doc", "--locked", "--workspace", "--no-deps", "--lib"])
+            .args(["doc", "--locked", "--workspace", "--no-deps"])
+            .args(["--lib", "--examples"])
             .env("RUSTDOCFLAGS", "--deny=warnings"),
     )
 }

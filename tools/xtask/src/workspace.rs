@@ -38,6 +38,21 @@ pub fn llvm_prefix() -> PathBuf {
     env::var_os("LLVM_SYS_221_PREFIX").map_or_else(|| DEBIAN_LLVM_PREFIX.into(), PathBuf::from)
 }
 
+/// Builds the command `llopt` of the objects that tests consist of, so that neither is compiled twice: Cargo gives packages the
+/// features that everything asks for that is built with them, and those of tests only where one of the targets is a test
+/// or an example.
+pub fn build_llopt() -> Result<PathBuf> {
+    process::run(cargo().args([
+        "build",
+        "--quiet",
+        "--locked",
+        "--workspace",
+        "--bin=llopt",
+        "--example=softmax",
+    ]))?;
+    Ok(target_directory()?.join("debug/llopt"))
+}
+
 /// The workspace's own packages in the output of `cargo metadata`.
 pub fn metadata() -> Result<Value> {
     let text =
