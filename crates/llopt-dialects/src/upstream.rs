@@ -36,6 +36,8 @@ use crate::{
 };
 use llopt_mlir::ir::OperationExt;
 use melior::ir::OperationRef;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::{cell::RefCell, ffi::c_void, ptr::NonNull};
 
 /// The name of an op without this dialect, `None` when it is of another.
 fn mnemonic<'c>(operation: OperationRef<'c, '_>, dialect: &str) -> Option<&'c str> {
@@ -47,11 +49,28 @@ fn mnemonic<'c>(operation: OperationRef<'c, '_>, dialect: &str) -> Option<&'c st
 
 impl OpFacts {
     /// The facts about an op; none for one that is not an op of tile IR.
+    ///
+    /// All passes ask for them all the time, and ops of MLIR's dialects are found by their names, which takes as long as all
+    /// else that is asked. So each thread keeps what it has found, by the address that MLIR knows the kind of an op by.
     pub fn of(operation: OperationRef<'_, '_>) -> &'static Self {
-        match OpDefinition::of(operation) {
-            Some(definition) => &definition.facts,
-            None => facts_of_mlir(operation).unwrap_or(&Self::NONE),
-        }
+        let Some(kind) = operation.type_id() else {
+            return found(operation);
+        };
+        FACTS.with_borrow_mut(|known| *known.entry(kind).or_insert_with(|| found(operation)))
+    }
+}
+
+thread_local! {
+    /// The facts about the kinds of ops that were asked for.
+    static FACTS: RefCell<FxHashMap<NonNull<c_void>, &'static OpFacts>> =
+        const { RefCell::new(FxHashMap::with_hasher(FxBuildHasher)) };
+}
+
+/// The facts about an op, by its tables or by its name.
+fn found(operation: OperationRef<'_, '_>) -> &'static OpFacts {
+    match OpDefinition::of(operation) {
+        Some(definition) => &definition.facts,
+        None => facts_of_mlir(operation).unwrap_or(&OpFacts::NONE),
     }
 }
 

@@ -424,6 +424,9 @@ void llopt_op_printer_function(LloptOpPrinter printer, MlirOperation op, bool is
 
 // The spec of an operation of ours, else null.
 const void *llopt_operation_spec(MlirOperation op);
+// The address that MLIR knows the operation's kind by, for as long as the process runs: of operations of ours that of the spec.
+// Null for an operation that is not registered.
+const void *llopt_operation_type_id(MlirOperation op);
 // An inherent attribute of an operation of ours by its position in the spec; null when absent.
 MlirAttribute llopt_operation_slot(MlirOperation op, intptr_t index);
 void llopt_operation_set_slot(MlirOperation op, intptr_t index, MlirAttribute attribute);

@@ -328,6 +328,11 @@ const void *llopt_operation_spec(MlirOperation op) {
   return model ? model->getSpec() : nullptr;
 }
 
+const void *llopt_operation_type_id(MlirOperation op) {
+  OperationName name = unwrap(op)->getName();
+  return name.isRegistered() ? name.getTypeID().getAsOpaquePointer() : nullptr;
+}
+
 MlirAttribute llopt_operation_slot(MlirOperation op, intptr_t index) {
   const RustOp *model = RustOp::of(unwrap(op));
   if (!model || index < 0 || static_cast<size_t>(index) >= model->slotCount())

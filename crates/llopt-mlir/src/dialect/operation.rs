@@ -8,7 +8,7 @@ use crate::{
     diagnostic::Complaint,
     dialect::SpecData,
     ffi,
-    ir::raw_attribute,
+    ir::{OperationExt, raw_attribute},
     rewrite::PatternSpec,
 };
 use melior::{
@@ -18,7 +18,7 @@ use melior::{
         ValueLike,
     },
 };
-use std::marker::PhantomData;
+use std::{marker::PhantomData, ptr::NonNull};
 
 /// An operation as data.
 ///
@@ -161,7 +161,8 @@ impl OpSpec {
 
     /// Whether an operation is of this spec.
     pub fn is(&'static self, operation: OperationRef<'_, '_>) -> bool {
-        Self::of(operation).is_some_and(|spec| std::ptr::eq(spec, self))
+        // MLIR knows operations of a spec by its address.
+        operation.type_id() == Some(NonNull::from(self).cast())
     }
 
     /// The inherent attribute in a slot; `None` when absent, past the end, or if the operation's dialect is not

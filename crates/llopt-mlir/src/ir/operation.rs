@@ -18,6 +18,7 @@ use std::{
     ffi::{c_int, c_void},
     ops::ControlFlow,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    ptr::NonNull,
 };
 
 /// An operation that is in no block, as others refer to it.
@@ -53,9 +54,10 @@ pub trait OperationExt<'c: 'a, 'a>: Copy {
     /// The full name, e.g. `tt.load`.
     fn name_str(self) -> &'c str;
     /// Whether the operation has this full name.
-    fn is_named(self, name: &str) -> bool {
-        self.name_str() == name
-    }
+    fn is_named(self, name: &str) -> bool;
+    /// The address that MLIR knows the operation's kind by, the same one for as long as the process runs; `None` for an
+    /// operation that is not registered.
+    fn type_id(self) -> Option<NonNull<c_void>>;
     /// The spec, for operations of dialects defined from Rust.
     fn spec(self) -> Option<&'static OpSpec>;
     /// Whether the operation's dialect is loaded and knows it.
@@ -190,6 +192,14 @@ impl<'c: 'a, 'a> OperationExt<'c, 'a> for OperationRef<'c, 'a> {
 
     fn name_str(self) -> &'c str {
         unsafe { ffi::text(ffi::llopt_operation_name(self.to_raw())) }
+    }
+
+    fn is_named(self, name: &str) -> bool {
+        unsafe { ffi::bytes(ffi::llopt_operation_name(self.to_raw())) == name.as_bytes() }
+    }
+
+    fn type_id(self) -> Option<NonNull<c_void>> {
+        NonNull::new(unsafe { ffi::llopt_operation_type_id(self.to_raw()) }.cast_mut())
     }
 
     fn spec(self) -> Option<&'static OpSpec> {

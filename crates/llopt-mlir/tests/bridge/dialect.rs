@@ -114,6 +114,35 @@ fn kinds_are_known_by_their_spec() {
 }
 
 #[test]
+fn operations_are_known_by_their_spec() {
+    let context = toy::context();
+    let module = parse(&context, SAMPLE);
+    let mut of_toy = 0;
+    module
+        .as_operation()
+        .for_each_op(Walk::PreOrder, |operation| {
+            let spec = operation.spec();
+            of_toy += usize::from(spec.is_some());
+            for known in &toy::OPERATIONS {
+                let is_this = spec.is_some_and(|spec| std::ptr::eq(spec, known));
+                assert_eq!(known.is(operation), is_this, "{}", operation.name_str());
+                assert_eq!(operation.is_named(known.name), is_this);
+            }
+            assert!(operation.type_id().is_some());
+        });
+    assert!(of_toy > 10);
+    context.set_allow_unregistered_dialects(true);
+    let module = parse(&context, "\"x.y\"() : () -> ()");
+    module
+        .as_operation()
+        .for_each_op(Walk::PreOrder, |operation| {
+            assert!(operation.spec().is_none());
+            let is_registered = operation.is_named("builtin.module");
+            assert_eq!(operation.type_id().is_some(), is_registered);
+        });
+}
+
+#[test]
 fn checked_construction_reports() {
     let context = toy::context();
     let (result, diagnostics) = llopt_mlir::diagnostic::capture(&context, || {

@@ -10,11 +10,11 @@
 //! - **divisibility** `v`: `v` divides the first element of each of those runs of `c` positions; with `c = 1`, it
 //!   divides every element.
 
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::fmt;
 
 use melior::ir::ValueLike;
+use rustc_hash::FxHashMap;
 
 /// A power of two from `2^0` to `2^62`, kept as its exponent.
 ///
@@ -266,7 +266,7 @@ impl AxisFacts {
 /// The facts are kept by the identity of the values: changing the module makes those about changed values stale.
 #[derive(Debug)]
 pub struct ValueFacts {
-    indices: HashMap<*const c_void, usize>,
+    indices: FxHashMap<*const c_void, usize>,
     facts: Vec<Option<AxisFacts>>,
     unknown: AxisFacts,
 }
@@ -274,14 +274,14 @@ pub struct ValueFacts {
 impl Default for ValueFacts {
     /// Nothing is known of any value.
     fn default() -> Self {
-        Self::new(HashMap::new(), Vec::new())
+        Self::new(FxHashMap::default(), Vec::new())
     }
 }
 
 impl ValueFacts {
     /// The facts about the value with an index; values without index, and those without facts, are unknown.
     #[must_use]
-    pub fn new(indices: HashMap<*const c_void, usize>, facts: Vec<Option<AxisFacts>>) -> Self {
+    pub fn new(indices: FxHashMap<*const c_void, usize>, facts: Vec<Option<AxisFacts>>) -> Self {
         Self {
             indices,
             facts,
@@ -360,7 +360,7 @@ mod tests {
             ValueFacts::default().or_unknown(value).along(3),
             DimFacts::UNKNOWN
         );
-        let index = HashMap::from([(value.to_raw().ptr, 0)]);
+        let index = FxHashMap::from_iter([(value.to_raw().ptr, 0)]);
         let facts = AxisFacts::constant(8, 32, &[1]);
         let table = ValueFacts::new(index, vec![Some(facts.clone())]);
         assert_eq!(table.of(value), Some(&facts));

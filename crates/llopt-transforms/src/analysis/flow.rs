@@ -178,13 +178,18 @@ pub(crate) fn step<'c: 'a, 'a>(
     operation: OperationRef<'c, 'a>,
     symbols: &Symbols<'c, 'a>,
 ) -> Step<'c, 'a> {
-    let operands: Vec<Value> = operation.operand_values().collect();
+    let control = Control::of(operation);
+    let operands: Vec<Value> = match control {
+        // Most ops hand nothing on.
+        Control::Computes | Control::Masked => Vec::new(),
+        _ => operation.operand_values().collect(),
+    };
     let mut step = Step {
         flow: Flow::HandsOn,
         edges: Vec::new(),
         entries: Vec::new(),
     };
-    match Control::of(operation) {
+    match control {
         Control::Function => {
             if symbols.is_entered_from_outside(operation) {
                 step.enter(&region_arguments(operation, 0));

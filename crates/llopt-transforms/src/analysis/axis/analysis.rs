@@ -10,12 +10,14 @@
 //! two or three.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 use std::ffi::c_void;
+use std::ops::Range;
 
 use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt};
 use llopt_plan::facts::ValueFacts;
 use melior::ir::{OperationRef, Value, ValueLike};
+use rustc_hash::FxHashMap;
 
 use super::{AxisFacts, DimFacts, Pow2, op};
 use crate::flow::{self, Carry, Edge, Flow};
@@ -56,22 +58,57 @@ fn key<'c>(value: &impl ValueLike<'c>) -> *const c_void {
     value.to_raw().ptr
 }
 
-/// An op, numbered in program order.
+/// An op, numbered in program order. Its operands and results are ranges of [`Solver::numbers`].
 struct Visited<'c, 'a> {
     operation: OperationRef<'c, 'a>,
-    operands: Vec<usize>,
-    results: Vec<usize>,
+    operands: Range<usize>,
+    results: Range<usize>,
     flow: Flow,
     edges: Vec<Edge<usize>>,
 }
 
+/// The positions of the ops that use each value, value by value in one list.
+#[derive(Default)]
+struct Users {
+    /// Where those of each value begin, and where the last ones end.
+    begins: Vec<usize>,
+    positions: Vec<usize>,
+}
+
+impl Users {
+    fn of(values: usize, ops: &[Visited<'_, '_>], numbers: &[usize]) -> Self {
+        let mut begins = vec![0; values + 1];
+        for op in ops {
+            for &operand in &numbers[op.operands.clone()] {
+                begins[operand + 1] += 1;
+            }
+        }
+        for value in 0..values {
+            begins[value + 1] += begins[value];
+        }
+        let mut next = begins.clone();
+        let mut positions = vec![0; begins[values]];
+        for (position, op) in ops.iter().enumerate() {
+            for &operand in &numbers[op.operands.clone()] {
+                positions[next[operand]] = position;
+                next[operand] += 1;
+            }
+        }
+        Self { begins, positions }
+    }
+
+    fn of_value(&self, value: usize) -> &[usize] {
+        &self.positions[self.begins[value]..self.begins[value + 1]]
+    }
+}
+
 #[derive(Default)]
 struct Solver<'c, 'a> {
-    values: Vec<Value<'c, 'a>>,
-    indices: HashMap<*const c_void, usize>,
+    indices: FxHashMap<*const c_void, usize>,
     facts: Vec<Option<AxisFacts>>,
-    /// The ops that use a value, by position in `ops`.
-    users: Vec<Vec<usize>>,
+    /// The values that ops take and make.
+    numbers: Vec<usize>,
+    users: Users,
     ops: Vec<Visited<'c, 'a>>,
     /// Values that nothing in the module determines, with their facts.
     entries: Vec<(usize, AxisFacts)>,
@@ -81,14 +118,22 @@ struct Solver<'c, 'a> {
 
 impl<'c: 'a, 'a> Solver<'c, 'a> {
     fn index(&mut self, value: Value<'c, 'a>) -> usize {
-        let next = self.values.len();
+        let next = self.facts.len();
         let index = *self.indices.entry(key(&value)).or_insert(next);
         if index == next {
-            self.values.push(value);
             self.facts.push(None);
-            self.users.push(Vec::new());
         }
         index
+    }
+
+    /// Numbers values, and says where their numbers are.
+    fn numbered(&mut self, values: impl Iterator<Item = Value<'c, 'a>>) -> Range<usize> {
+        let begin = self.numbers.len();
+        for value in values {
+            let number = self.index(value);
+            self.numbers.push(number);
+        }
+        begin..self.numbers.len()
     }
 
     /// Numbers the ops below `root` in program order, and their values.
@@ -110,14 +155,8 @@ impl<'c: 'a, 'a> Solver<'c, 'a> {
     }
 
     fn collect_op(&mut self, operation: OperationRef<'c, 'a>, symbols: &flow::Symbols<'c, 'a>) {
-        let operands = operation
-            .operand_values()
-            .map(|value| self.index(value))
-            .collect();
-        let results = operation
-            .result_values()
-            .map(|value| self.index(value))
-            .collect();
+        let operands = self.numbered(operation.operand_values());
+        let results = self.numbered(operation.result_values());
         let flow::Step {
             flow,
             edges,
@@ -141,66 +180,60 @@ impl<'c: 'a, 'a> Solver<'c, 'a> {
     }
 
     fn seed(&mut self) {
-        for (position, op) in self.ops.iter().enumerate() {
-            for &operand in &op.operands {
-                if self.users[operand].last() != Some(&position) {
-                    self.users[operand].push(position);
-                }
-            }
-        }
+        self.users = Users::of(self.facts.len(), &self.ops, &self.numbers);
         self.queued = vec![true; self.ops.len()];
         self.queue = (0..self.ops.len()).map(Reverse).collect();
         for (value, facts) in std::mem::take(&mut self.entries) {
-            self.descend(value, &facts);
+            self.descend(value, facts);
         }
     }
 
     fn solve(&mut self) {
+        let mut updates = Vec::new();
         while let Some(Reverse(position)) = self.queue.pop() {
             self.queued[position] = false;
-            let updates = self.visit(&self.ops[position]);
-            for (value, facts) in updates {
-                self.descend(value, &facts);
+            self.visit(&self.ops[position], &mut updates);
+            for (value, facts) in updates.drain(..) {
+                self.descend(value, facts);
             }
         }
     }
 
     /// The facts that flow out of an op into values, from what is known of its operands now.
-    fn visit(&self, op: &Visited<'c, 'a>) -> Vec<(usize, AxisFacts)> {
-        let along_edges = op.edges.iter().filter_map(|edge| {
+    fn visit(&self, op: &Visited<'c, 'a>, updates: &mut Vec<(usize, AxisFacts)>) {
+        updates.extend(op.edges.iter().filter_map(|edge| {
             let sources: Option<Vec<&AxisFacts>> = edge
                 .sources
                 .iter()
                 .map(|&source| self.facts[source].as_ref())
                 .collect();
             Some((edge.target, carried(edge.carry, &sources?)))
-        });
-        let mut updates: Vec<(usize, AxisFacts)> = along_edges.collect();
+        }));
         if op.flow == Flow::Computes {
-            let operands: Option<Vec<&AxisFacts>> = op
-                .operands
+            let operands: Option<Vec<&AxisFacts>> = self.numbers[op.operands.clone()]
                 .iter()
                 .map(|&operand| self.facts[operand].as_ref())
                 .collect();
             if let Some(operands) = operands {
                 let results = op::results(op.operation, &operands);
-                updates.extend(op.results.iter().copied().zip(results));
+                let numbers = self.numbers[op.results.clone()].iter().copied();
+                updates.extend(numbers.zip(results));
             }
         }
-        updates
     }
 
     /// Meets the facts of a value with `facts` and queues its users if that changed them.
-    fn descend(&mut self, value: usize, facts: &AxisFacts) {
-        let lower = match &self.facts[value] {
-            None => facts.clone(),
-            Some(known) => known.meet(facts),
+    fn descend(&mut self, value: usize, facts: AxisFacts) {
+        let known = &mut self.facts[value];
+        let lower = match known {
+            None => facts,
+            Some(known) => known.meet(&facts),
         };
-        if self.facts[value].as_ref() == Some(&lower) {
+        if known.as_ref() == Some(&lower) {
             return;
         }
-        self.facts[value] = Some(lower);
-        for &user in &self.users[value] {
+        *known = Some(lower);
+        for &user in self.users.of_value(value) {
             if !self.queued[user] {
                 self.queued[user] = true;
                 self.queue.push(Reverse(user));

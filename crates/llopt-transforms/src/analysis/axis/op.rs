@@ -136,20 +136,20 @@ fn promised(attribute: Attribute<'_>) -> Vec<u64> {
 }
 
 /// The facts of the results of an op, from those of its operands.
-pub(super) fn results(operation: OperationRef<'_, '_>, operands: &[&AxisFacts]) -> Vec<AxisFacts> {
-    let promises = |name: &str| operation.discardable_attr(name);
-    operation
-        .result_types()
-        .enumerate()
-        .map(|(index, r#type)| {
-            let typed = Typed::of(r#type);
-            let facts = result_facts(operation, index, &typed, operands);
-            // A rule that was written for other operands must not yield facts of the wrong shape.
-            let fits = facts.rank() == typed.shape.len() && facts.step == typed.step();
-            let facts = if fits { facts } else { typed.unknown() };
-            with_promises(facts, promises)
-        })
-        .collect()
+pub(super) fn results<'c: 'a, 'a>(
+    operation: OperationRef<'c, 'a>,
+    operands: &[&AxisFacts],
+) -> impl Iterator<Item = AxisFacts> {
+    let promises = move |name: &str| operation.discardable_attr(name);
+    let types = operation.result_types().enumerate();
+    types.map(move |(index, r#type)| {
+        let typed = Typed::of(r#type);
+        let facts = result_facts(operation, index, &typed, operands);
+        // A rule that was written for other operands must not yield facts of the wrong shape.
+        let fits = facts.rank() == typed.shape.len() && facts.step == typed.step();
+        let facts = if fits { facts } else { typed.unknown() };
+        with_promises(facts, promises)
+    })
 }
 
 fn comparison_of(predicate: arith::CmpIPredicate) -> Comparison {
