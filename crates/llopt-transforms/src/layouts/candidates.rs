@@ -10,7 +10,7 @@
 //! Many accesses and products with many choices each make many labels, of which few are near enough to help. So layouts are
 //! chosen among those that have come the shortest way, and the account says what all of them could do ([`super::search`]).
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
@@ -20,6 +20,7 @@ use llopt_dialects::tt::{ElementwiseInlineAsmOp, ScanOp};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
 use llopt_plan::global_access::AccessKind;
 use melior::ir::OperationRef;
+use rustc_hash::FxHashMap;
 
 use super::access::Access;
 use super::buffer;
@@ -27,7 +28,7 @@ use super::catalog::LayoutId;
 use super::coalesced::{GlobalAccess, in_runs};
 use super::engine::Engine;
 use super::graph::{Factor, Graph, Node, NodeKind};
-use super::relation::{Relation, element_bits};
+use super::relation::Relation;
 use crate::axis::address;
 
 /// Labels that a node gets at most for the choice, from the proposals that are nearest to it.
@@ -489,12 +490,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The layouts that products want in memory, and those in which transposing loads produce them. Answers how
     /// blocks of a cluster share factors: a load of a factor may load each block's part of it.
     fn ask_factors(&self, proposals: &mut Vec<Proposal>) -> Vec<CgaLayout> {
-        let producers: HashMap<usize, usize> = self
-            .graph
-            .uses
-            .iter()
-            .map(|used| (used.consumer, used.producer))
-            .collect();
+        let mut producers: FxHashMap<usize, usize> = FxHashMap::default();
+        if !self.graph.factors.is_empty() {
+            let uses = self.graph.uses.iter();
+            producers.extend(uses.map(|used| (used.consumer, used.producer)));
+        }
         let mut shares: Vec<CgaLayout> = Vec::new();
         for factor in &self.graph.factors {
             let product = self.graph.nodes[factor.product].operation();
@@ -610,10 +610,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let cga = buffer::accessed(operation).map(|buffer| buffer.cga_layout());
         let cga = cga.filter(|cga| cga.num_blocks() == self.grid.num_ctas);
         let cga = cga.unwrap_or_else(|| self.default_blocked(&shape).cga_layout);
-        let element_bits = element_bits(node.tensor);
         let mut contiguity = vec![1; shape.len()];
         *contiguity.last_mut()? = *shape.last()?;
-        let bytes = u64::from(element_bits / 8);
+        let bytes = u64::from(node.bits / 8);
         let pointer = address::unknown_address(shape.len(), bytes).with_promises(
             &contiguity,
             &vec![ROW_ALIGNMENT; shape.len()],
@@ -621,7 +620,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         );
         let access = GlobalAccess {
             shape: &shape,
-            element_bits,
+            element_bits: node.bits,
             pointer: &pointer,
             mask: None,
             kind: AccessKind::Load,

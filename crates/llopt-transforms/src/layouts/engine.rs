@@ -33,7 +33,7 @@ use super::labelling::{Cost, IMPOSSIBLE};
 use super::pins::Pins;
 use super::pressure;
 use super::products::Product;
-use super::relation::{Relation, element_bits};
+use super::relation::Relation;
 use crate::axis::strides::LinearValues;
 
 /// The cost of an inline assembly that packs elements other than neighbours: more than anything else, but finite, for
@@ -243,7 +243,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             return None;
         }
         let held = registers(&self.catalog.linear(self.catalog.map(label)?));
-        let bits = u64::from(element_bits(self.graph.nodes[factor.node].tensor));
+        let bits = u64::from(self.graph.nodes[factor.node].bits);
         let words = (held * bits).div_ceil(32);
         let is_crowded = self.crowds(*operation, factor.operand, words);
         let waited = match is_crowded || self.may_run_on(factor.operand, *operation) {
@@ -264,7 +264,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         // Factors that do not fit together with the accumulator are spilled and reloaded, unless they are read in
         // parts.
         let result = registers(&self.catalog.linear(self.catalog.map(product)?));
-        let sums = (result * u64::from(element_bits(node.tensor))).div_ceil(32);
+        let sums = (result * u64::from(node.bits)).div_ceil(32);
         let most = u64::from(self.costs.target.registers_per_thread() - BESIDE);
         let reload = match is_crowded {
             true => self.costs.reload() * words as f32,
@@ -276,10 +276,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
     /// The elements of a factor that a thread converts to the type of the sums, in which it multiplies.
     fn widened(&self, factor: &Factor, product: &Node<'c, 'a>, held: u64) -> u64 {
-        let factor = self.graph.nodes[factor.node].tensor;
-        let is_smaller = element_bits(factor) < element_bits(product.tensor);
+        let factor = &self.graph.nodes[factor.node];
+        let is_smaller = factor.bits < product.bits;
         let is_taken =
-            factor.element().is_f16() && self.costs.target.has(Feature::MixedMultiplyAdd);
+            factor.tensor.element().is_f16() && self.costs.target.has(Feature::MixedMultiplyAdd);
         if is_smaller && !is_taken { held } else { 0 }
     }
 
@@ -455,7 +455,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             return 0.0;
         }
         if self.only_computes(*operation, relation) {
-            let (layout, bits) = (self.catalog.linear(map), element_bits(node.tensor));
+            let (layout, bits) = (self.catalog.linear(map), node.bits);
             return self
                 .costs
                 .computing(*operation, bits, (map, &layout), self.facts);
@@ -483,7 +483,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if !packs_neighbours(operation, &layout) {
             return OUT_OF_ORDER;
         }
-        let bits = element_bits(node.tensor);
+        let bits = node.bits;
         match relation {
             Relation::Reduce { .. } => {
                 self.combining(operation, map)

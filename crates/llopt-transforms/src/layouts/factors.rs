@@ -27,7 +27,7 @@ use super::catalog::LayoutId;
 use super::engine::Engine;
 use super::graph::{Factor, NodeKind};
 use super::labelling::{IMPOSSIBLE, Problem};
-use super::relation::{Relation, element_bits};
+use super::relation::Relation;
 
 /// The largest number of doublings of the consecutive elements of a lane.
 const MOST_DOUBLED: u32 = 2;
@@ -95,7 +95,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let of_product = self.graph.factors.iter();
         let of_product = of_product.filter(|factor| factor.product == product);
         let doubled = of_product.map(|factor| {
-            let bits = element_bits(self.graph.nodes[factor.node].tensor);
+            let bits = self.graph.nodes[factor.node].bits;
             let producers = self.graph.uses.iter();
             let mut producers = producers.filter(|used| used.consumer == factor.node);
             let narrowest = producers
@@ -201,7 +201,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
     /// The number of doublings in a layout of a factor.
     pub(super) fn doublings(&self, factor: &Factor, label: LayoutId) -> u32 {
-        let bits = element_bits(self.graph.nodes[factor.node].tensor);
+        let bits = self.graph.nodes[factor.node].bits;
         transfer::doublings_along_k(&self.catalog.encoding(label), bits)
     }
 }

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::catalog::{Catalog, LayoutId, RelationId, ShapeId};
 use super::frequency::Frequencies;
 use super::pins::{Pin, Pins};
-use super::relation::Relation;
+use super::relation::{Relation, element_bits};
 use crate::flow::{self, Carry, Flow, Symbols};
 use crate::program::Program;
 
@@ -22,6 +22,8 @@ pub(super) struct Node<'c, 'a> {
     pub(super) kind: NodeKind<'c, 'a>,
     /// The tensor that has the layout.
     pub(super) tensor: RankedTensor<'c>,
+    /// The bits of its elements.
+    pub(super) bits: u32,
     /// Its shape.
     pub(super) shape: ShapeId,
     /// Its execution count per execution of its function.
@@ -245,6 +247,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         self.nodes.push(Node {
             kind: NodeKind::Op(operation, relation, number),
             tensor,
+            bits: element_bits(tensor),
             shape,
             frequency: self.frequencies.of_op(operation),
             pinned: stays.map(|label| catalog.layout(label, shape)),
@@ -263,6 +266,7 @@ impl<'c: 'a, 'a> Graph<'c, 'a> {
         self.nodes.push(Node {
             kind,
             tensor,
+            bits: element_bits(tensor),
             shape: catalog.shape(tensor.extents()),
             frequency,
             pinned: pinned(catalog, tensor),

@@ -166,9 +166,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         };
         let mut from_nothing: Vec<bool> = nodes.iter().map(is_copied).collect();
         let mut users: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+        // A factor's operand is one of the product, which is none anyway.
         for used in &self.graph.uses {
-            // A factor's operand is one of the product, which is none anyway.
-            users[used.producer].push(used.consumer);
+            if from_nothing[used.consumer] {
+                users[used.producer].push(used.consumer);
+            }
         }
         let mut open: Vec<usize> = (0..nodes.len())
             .filter(|&node| !from_nothing[node])

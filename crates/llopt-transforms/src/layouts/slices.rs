@@ -48,7 +48,7 @@ use super::catalog::LayoutId;
 use super::engine::Engine;
 use super::graph::NodeKind;
 use super::products::UNITS;
-use super::relation::{Relation, element_bits};
+use super::relation::Relation;
 use crate::loops::view::For;
 
 /// Operands of `scf.for` before the values that it carries: bounds and step.
@@ -192,7 +192,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             .iter()
             .filter(|factor| factor.product == product)
         {
-            let own = element_bits(self.graph.nodes[factor.node].tensor);
+            let own = self.graph.nodes[factor.node].bits;
             let mut makers = self.graph.uses.iter();
             let maker = makers.find(|used| used.consumer == factor.node)?;
             let loads = self.loaded_by(maker.producer);
@@ -203,7 +203,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             bits[factor.operand] = u64::from(loaded.min(own));
             doubled = doubled.max(self.doublings(factor, labels[factor.node]));
         }
-        bits[2] = u64::from(element_bits(node.tensor));
+        bits[2] = u64::from(node.bits);
         let banks = self.costs.target.banks();
         let &MatrixInstruction { m, n, k, .. } = row;
         Some(Prices {

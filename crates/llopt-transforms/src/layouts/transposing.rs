@@ -132,7 +132,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if fastest.is_some_and(|order| order.first() == Some(&(depth as u32))) {
             return Vec::new();
         }
-        let bytes = u64::from(element_bits(node.tensor) / 8).max(1);
+        let bytes = u64::from(node.bits / 8).max(1);
         let threads = self.grid.num_warps * self.grid.threads_per_warp;
         let elements: u64 = shape.iter().product();
         let most = (elements / u64::from(threads)).max(1);
@@ -206,7 +206,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if let Some(memory) = product.transposed_before(factor.operand) {
             return Some(self.catalog.layout(memory, node.shape));
         }
-        let bits = element_bits(node.tensor);
+        let bits = node.bits;
         let transposes = |load: &MatrixInstruction| {
             load.access == Access::Load
                 && load.kind == InstructionKind::MatrixTransposed

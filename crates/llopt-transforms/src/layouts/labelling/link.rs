@@ -71,6 +71,8 @@ pub(super) struct Link<'p, 'f> {
     table: Vec<f64>,
     /// What each label of the smaller node and of the larger one has received from this edge.
     moved: [Vec<f64>; 2],
+    /// The same before the last two passes.
+    before: [Vec<f64>; 2],
     /// What was left for each label of the smaller node and of the larger one at the last look.
     least: [Vec<f64>; 2],
     /// How many prices are asked for at once, when the bound rests on one that is not known: twice as many each time.
@@ -107,6 +109,7 @@ impl<'p, 'f> Link<'p, 'f> {
             columns,
             table,
             moved: [vec![0.0; rows], vec![0.0; stride]],
+            before: [Vec::new(), Vec::new()],
             least: [Vec::with_capacity(rows), Vec::with_capacity(stride)],
             at_once: 1,
         }
@@ -162,6 +165,23 @@ impl<'p, 'f> Link<'p, 'f> {
         for ((moved, cost), share) in labels {
             *moved -= share;
             *cost -= share;
+        }
+    }
+
+    /// Keeps what has been moved until now, before passes that move more.
+    pub(super) fn keep_moved(&mut self) {
+        for (before, moved) in self.before.iter_mut().zip(&self.moved) {
+            before.clone_from(moved);
+        }
+    }
+
+    /// Moves costs to the labels of one end so many times as far again as since that was kept, but none by more than `most`.
+    pub(super) fn move_on(&mut self, end: usize, times: f64, most: f64, costs: &mut [f64]) {
+        let labels = self.moved[end].iter_mut().zip(&self.before[end]);
+        for ((moved, before), cost) in labels.zip(costs) {
+            let more = (times * (*moved - before)).clamp(-most, most);
+            *moved += more;
+            *cost += more;
         }
     }
 
@@ -273,9 +293,11 @@ impl<'p, 'f> Link<'p, 'f> {
             end = padding;
         }
         self.table.truncate(end);
-        for (moved, is_kept) in self.moved.iter_mut().zip([rows, columns]) {
-            let mut is_kept = is_kept.iter();
-            moved.retain(|_| is_kept.next() == Some(&true));
+        for moved in [&mut self.moved, &mut self.before] {
+            for (moved, is_kept) in moved.iter_mut().zip([rows, columns]) {
+                let mut is_kept = is_kept.iter();
+                moved.retain(|_| is_kept.next() == Some(&true));
+            }
         }
         self.moved[1].resize(after, 0.0);
         [self.rows, self.columns] = [rows, columns].map(count);
@@ -310,8 +332,12 @@ mod tests {
                 let least = (0..rows).map(|row| at(row, column) + shares[row]).fold(f64::INFINITY, f64::min);
                 prop_assert_eq!(*sent, least);
             }
+            link.keep_moved();
             link.take(1, &shares[6..], &mut own[1]);
             link.send(0, &mut own[0], &mut room);
+            for (end, own) in own.iter_mut().enumerate() {
+                link.move_on(end, 2.0, 20.0, own);
+            }
             let left = |row: usize, column: usize| at(row, column) - own[0][row] - own[1][column];
             let (kept_rows, kept_columns) = (&kept[..rows], &kept[6..]);
             link.retain([kept_rows, kept_columns]);

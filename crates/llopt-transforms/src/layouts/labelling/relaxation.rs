@@ -21,6 +21,13 @@
 //! rounding, and graphs of programs are almost trees (sequential tree-reweighted message passing, Kolmogorov 2006, on
 //! whole numbers). On the way, each node takes the label that is cheapest for those before it: a labelling, whose cost is a limit.
 //!
+//! # Leaps
+//!
+//! Where the bound is far from the least cost each two passes gain the same part of what the two before did, some four fifths, and move
+//! all costs in the same direction. So the rest of a geometric series is known after some passes, and how far costs will have gone
+//! by its end: they are moved there at once. Whatever is moved there is a bound; the best one is kept. After a leap two passes find what it was
+//! worth, and two more how much is gained now. If the bound has become lower, later leaps are half as far.
+//!
 //! # Prices on demand
 //!
 //! All this holds for bounds of what pairs cost as well. Only the pairs that the bound rests on, if what is known of them may be far
@@ -53,6 +60,10 @@ const LEAST_PROGRESS: f64 = 64.0;
 const ENTRIES_FOR_PASSES: usize = 20;
 /// The part of the distance by which a pass has to lessen it where tables are larger than that.
 const LEAST_PROGRESS_OF_MANY: f64 = 2048.0;
+/// How many times as far as by two passes a leap moves costs at most.
+const FARTHEST: f64 = 8.0;
+/// So many leaps move no more than the largest cost, each at most the distance between bound and limit, so that sums stay exact.
+const MOST_LEAPS: f64 = 4096.0;
 /// How many entries of tables, for each pair, take less time than to find the labels that others dominate.
 pub(super) const ENTRIES_FOR_DOMINATED: usize = 64;
 /// The part of all pairs that has to go before it is worth asking again how large tables would be.
@@ -161,6 +172,57 @@ fn whole(number: f64) -> f64 {
     }
 }
 
+/// When costs are moved further than passes do, and how far.
+struct Leap {
+    /// What the last two passes gained, if there was no leap before them.
+    gained: Option<f64>,
+    /// How many times as far as these two passes costs are moved at most.
+    most: f64,
+    /// Whether the next two passes begin behind a leap.
+    is_behind: bool,
+}
+
+impl Leap {
+    fn new() -> Self {
+        Self {
+            gained: None,
+            most: FARTHEST,
+            is_behind: false,
+        }
+    }
+
+    /// How many times as far again costs are to be moved after two passes that gained so much, if at all.
+    fn begin(&mut self, gained: f64) -> Option<f64> {
+        if gained <= 0.0 || gained.is_infinite() {
+            self.gained = None;
+            return None;
+        }
+        let Some(before) = self.gained.take() else {
+            self.gained = Some(gained);
+            return None;
+        };
+        // The sum of a geometric series. Where more is gained than before there is none.
+        let times = match gained < before {
+            true => (gained / (before - gained)).round().min(self.most),
+            false => self.most,
+        };
+        self.is_behind = times >= 1.0;
+        if !self.is_behind {
+            self.gained = Some(gained);
+        }
+        self.is_behind.then_some(times)
+    }
+
+    /// Whether the passes that end now began behind a leap. It was too far if the bound has become lower.
+    fn end(&mut self, is_lower: bool) -> bool {
+        let was_behind = std::mem::take(&mut self.is_behind);
+        if was_behind && is_lower {
+            self.most = (self.most / 2.0).floor();
+        }
+        was_behind
+    }
+}
+
 impl<'p, 'f> Relaxation<'p, 'f> {
     pub(super) fn of(problem: &'p Problem<'f>) -> Self {
         Self::up_to(problem, IMPOSSIBLE)
@@ -227,6 +289,7 @@ impl<'p, 'f> Relaxation<'p, 'f> {
         let mut labelling = Vec::new();
         // The time of passes that gained little, in entries of tables.
         let mut in_vain = 0;
+        let mut leap = Leap::new();
         loop {
             let mut priced = false;
             for is_forward in [true, false] {
@@ -239,8 +302,11 @@ impl<'p, 'f> Relaxation<'p, 'f> {
             let gap = self.units.limit(self.limit) - self.bound;
             let gained = self.bound - before;
             let is_tight = self.limit <= self.bound();
-            let is_stuck =
-                |progress: f64| !priced && gained < (gap / progress).floor().max(self.units.scale);
+            let was_behind_leap = leap.end(self.now < before);
+            let is_stuck = |progress: f64| {
+                let is_little = gained < (gap / progress).floor().max(self.units.scale);
+                is_little && !priced && !was_behind_leap
+            };
             if self.is_refuted() || is_tight || is_stuck(LEAST_PROGRESS_OF_MANY) {
                 return;
             }
@@ -259,7 +325,24 @@ impl<'p, 'f> Relaxation<'p, 'f> {
                 }
                 most_pairs = pairs - pairs / PART_OF_PAIRS;
             }
+            let is_exact = gap <= self.units.most / MOST_LEAPS;
+            if is_exact
+                && !was_behind_leap
+                && let Some(times) = leap.begin(gained)
+            {
+                self.move_on(times, gap);
+            }
+            self.links.iter_mut().for_each(Link::keep_moved);
             before = self.bound;
+        }
+    }
+
+    /// Moves all costs so many times as far again as in the last two passes, but no label's by more than `most`.
+    fn move_on(&mut self, times: f64, most: f64) {
+        for link in &mut self.links {
+            for (end, node) in link.ends.into_iter().enumerate() {
+                link.move_on(end, times, most, &mut self.sums[node]);
+            }
         }
     }
 
@@ -555,6 +638,25 @@ mod tests {
         let relaxed = Relaxation::of(&problem).solve();
         assert_eq!((relaxed.bound(), relaxed.limit), (7, 7));
         assert_eq!(relaxed.labels.all(), [1, 1, 1]);
+    }
+
+    #[test]
+    fn a_leap_ends_where_a_geometric_series_does() {
+        let mut leap = Leap::new();
+        assert_eq!(leap.begin(f64::INFINITY), None);
+        // What is left of 100, 80, 64 … is four times 80.
+        assert_eq!(leap.begin(100.0), None);
+        assert_eq!(leap.begin(80.0), Some(4.0));
+        assert!(leap.end(false));
+        assert_eq!(leap.begin(10.0), None);
+        assert!(!leap.end(true));
+        assert_eq!(leap.begin(20.0), Some(FARTHEST));
+        // The bound has become lower.
+        assert!(leap.end(true));
+        assert_eq!(
+            (leap.begin(5.0), leap.begin(5.0)),
+            (None, Some(FARTHEST / 2.0))
+        );
     }
 
     #[test]
