@@ -8,7 +8,7 @@ use crate::{
     diagnostic::Complaint,
     dialect::SpecData,
     ffi,
-    ir::{OperationExt, raw_attribute},
+    ir::raw_attribute,
     rewrite::PatternSpec,
 };
 use melior::{
@@ -18,7 +18,7 @@ use melior::{
         ValueLike,
     },
 };
-use std::{marker::PhantomData, ptr::NonNull};
+use std::marker::PhantomData;
 
 /// An operation as data.
 ///
@@ -162,7 +162,9 @@ impl OpSpec {
     /// Whether an operation is of this spec.
     pub fn is(&'static self, operation: OperationRef<'_, '_>) -> bool {
         // MLIR knows operations of a spec by its address.
-        operation.type_id() == Some(NonNull::from(self).cast())
+        // SAFETY: the bridge only reads the operation.
+        let kind = unsafe { ffi::llopt_operation_type_id(operation.to_raw()) };
+        kind == std::ptr::from_ref(self).cast()
     }
 
     /// The inherent attribute in a slot; `None` when absent, past the end, or if the operation's dialect is not
