@@ -106,6 +106,8 @@ features! {
     Bf16Round = "cvt.bf16.f32", &[Since(80)], "PTX ISA 7.0, cvt";
     /// Addition and multiplication of bfloat16 without going through fma.
     Bf16Arithmetic = "add.bf16", &[Since(90)], "PTX ISA 7.8, add{.bf16}";
+    /// Minimum and maximum of bfloat16.
+    Bf16Extrema = "max.bf16", &[Since(80), On(Gfx1250)], "PTX ISA 7.0, max; LLVM AMDGPU usage, gfx1250";
     /// Sums and differences of 16-bit integers in both halves of a register.
     PackedI16 = "packed 16-bit integers", &[Since(90), Everywhere(Vendor::Amdgpu)], "PTX ISA 8.0, add; CDNA3 ISA, V_PK_ADD_U16; RDNA3 ISA, V_PK_ADD_U16";
     /// Direct conversions between bfloat16 and every integer and float type.

@@ -25,3 +25,4 @@ pub(crate) mod recurrences;
 pub(crate) mod strength_reduction;
 pub(crate) mod trip_counts;
 pub(crate) mod vector_arithmetic;
+pub(crate) mod widened_bf16;

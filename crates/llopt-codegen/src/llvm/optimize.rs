@@ -39,7 +39,7 @@ use crate::error::CodegenError;
 use crate::llvm::instructions::{any, called, change_all, users};
 use crate::llvm::{
     addresses, early_values, emit, exchanges, first_wait, fragment_phis, late_values,
-    parts_where_taken, recomputed, vector_arithmetic,
+    parts_where_taken, recomputed, vector_arithmetic, widened_bf16,
 };
 use crate::targets::back_end::{VendorPasses, back_end};
 
@@ -81,6 +81,7 @@ pub fn optimize(
         machine,
         &last_passes(&vendor, has_pairs, combines_vectors),
     )?;
+    widened_bf16::widen(module, target);
     exchanges::exchange_early(module);
     if target.has(Feature::Mfma) {
         fragment_phis::join(module);

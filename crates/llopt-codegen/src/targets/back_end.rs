@@ -140,3 +140,12 @@ pub(crate) fn reserved_prefixes() -> impl Iterator<Item = &'static str> {
     let vendors = nvptx::library::RESERVED.into_iter();
     vendors.chain(amdgpu::library::RESERVED)
 }
+
+/// Whether a name is that of a function of another vendor's libraries.
+pub(crate) fn is_of_other_vendor(name: &str, target: Target) -> bool {
+    let others: &[&str] = match target.vendor() {
+        Vendor::Nvptx => &amdgpu::library::RESERVED,
+        Vendor::Amdgpu => &nvptx::library::RESERVED,
+    };
+    others.iter().any(|prefix| name.starts_with(prefix))
+}

@@ -31,7 +31,7 @@ use super::kept::Kept;
 use super::labelling::{Cost, IMPOSSIBLE};
 
 use super::pins::Pins;
-use super::pressure;
+use super::pressure::{self, Beside};
 use super::products::Product;
 use super::relation::Relation;
 use crate::axis::strides::LinearValues;
@@ -73,7 +73,7 @@ pub(super) struct Engine<'g, 'c, 'a> {
     /// How many elements may follow each other in a lane for a product, by its node ([`super::factors`]).
     pub(super) doubled: RefCell<FxHashMap<usize, u32>>,
     /// What factors from outside loops take there, by product and operand.
-    pub(super) beside: RefCell<FxHashMap<(usize, usize), Option<u64>>>,
+    pub(super) beside: RefCell<FxHashMap<(usize, usize), Option<Beside>>>,
     /// By which bits nodes take operands in parts ([`super::parts`]).
     pub(super) parts: OnceCell<FxHashMap<usize, u32>>,
     /// The loads that come iterations ahead ([`super::ahead`]).
@@ -245,7 +245,11 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let held = registers(&self.catalog.linear(self.catalog.map(label)?));
         let bits = u64::from(self.graph.nodes[factor.node].bits);
         let words = (held * bits).div_ceil(32);
-        let is_crowded = self.crowds(*operation, factor.operand, words);
+        let beside = self.beside(*operation, factor.operand);
+        let threads = self.grid.num_warps * self.grid.threads_per_warp;
+        let limit = self.costs.target.plain_registers_of_each(threads);
+        let excess = |occupied: u64| (occupied + words).saturating_sub(u64::from(limit));
+        let is_crowded = beside.is_some_and(|beside| excess(beside.held) > 0);
         let waited = match is_crowded || self.may_run_on(factor.operand, *operation) {
             true => {
                 dot.cost_of_waiting(&encoding, &self.catalog.linear(self.catalog.map(product)?))
@@ -269,7 +273,12 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let reload = match is_crowded {
             true => self.costs.reload() * words as f32,
             false if self.parts(factor.node) != 0 => 0.0,
-            false => 2.0 * self.costs.reload() * (words + sums).saturating_sub(most) as f32,
+            false => {
+                let spilled =
+                    beside.map_or(0, |beside| excess(beside.held + beside.loaded).min(words));
+                let spilled = spilled.max((words + sums).saturating_sub(most));
+                2.0 * self.costs.reload() * spilled as f32
+            }
         };
         Some(waited + moved + widened + reload)
     }
@@ -283,16 +292,15 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if is_smaller && !is_taken { held } else { 0 }
     }
 
-    /// Whether a factor from outside the product's loop takes so many registers that there are too few.
-    fn crowds(&self, product: OperationRef<'c, 'a>, operand: usize, words: u64) -> bool {
+    /// The registers that are occupied beside a factor from outside the product's loop.
+    fn beside(&self, product: OperationRef<'c, 'a>, operand: usize) -> Option<Beside> {
         let key = (product.to_raw().ptr as usize, operand);
-        let mut known = self.beside.borrow_mut();
-        let beside = known
+        let through_registers = !self.costs.target.has(Feature::AsyncCopy);
+        *self
+            .beside
+            .borrow_mut()
             .entry(key)
-            .or_insert_with(|| pressure::beside(product, operand, self.grid));
-        let threads = self.grid.num_warps * self.grid.threads_per_warp;
-        let limit = self.costs.target.plain_registers_of_each(threads);
-        beside.is_some_and(|beside| beside + words > u64::from(limit))
+            .or_insert_with(|| pressure::beside(product, operand, self.grid, through_registers))
     }
 
     /// Whether a product may still be running in the next iteration as far as this factor is concerned, if the factor

@@ -77,16 +77,30 @@ pub(super) fn across(product: OperationRef<'_, '_>, grid: Grid) -> u64 {
     }
     let mut all = 0;
     for value in held {
-        let element = RankedTensor::of(value.r#type()).map(|tensor| tensor.element());
-        let is_address = element.is_some_and(|element| {
-            Pointer::of(element).is_some() || element.is_integer() && element.bit_width() != Some(8)
-        });
-        if !is_address && !own.contains(&value) {
+        if !is_address(value) && !own.contains(&value) {
             own.push(value);
             all += words(value, grid);
         }
     }
     all
+}
+
+/// Whether a value has addresses or what they are computed from.
+fn is_address(value: Value<'_, '_>) -> bool {
+    let element = RankedTensor::of(value.r#type()).map(|tensor| tensor.element());
+    element.is_some_and(|element| {
+        Pointer::of(element).is_some() || element.is_integer() && element.bit_width() != Some(8)
+    })
+}
+
+/// The registers that a loop occupies in addition to a factor of one of its products.
+#[derive(Clone, Copy)]
+pub(super) struct Beside {
+    /// Those that are occupied whenever a product is computed.
+    pub(super) held: u64,
+    /// Those of what the loop loads for its products, if loads go through registers: it is there for a part of the
+    /// iteration, so that some of it is spilled at most once.
+    pub(super) loaded: u64,
 }
 
 /// The registers that a loop occupies in addition to a factor of one of its products, if the factor comes from
@@ -95,7 +109,8 @@ pub(super) fn beside<'c: 'a, 'a>(
     product: OperationRef<'c, 'a>,
     operand: usize,
     grid: Grid,
-) -> Option<u64> {
+    through_registers: bool,
+) -> Option<Beside> {
     let of = loop_of(product)?;
     let factor = named(product.operand_value(operand)?);
     if !of.is_outside(factor) {
@@ -103,8 +118,13 @@ pub(super) fn beside<'c: 'a, 'a>(
     }
     let carried: u64 = of.carried().into_iter().map(|sum| words(sum, grid)).sum();
     let yielded = of.yielded();
-    let (mut made, mut kept): (u64, Vec<Value>) = (0, Vec::new());
+    let (mut made, mut loaded, mut kept): (u64, u64, Vec<Value>) = (0, 0, Vec::new());
     for operation in of.operations() {
+        if through_registers && OpFacts::of(operation).anchor == Some(LayoutAnchor::Load) {
+            let results = operation.result_values();
+            let data = results.filter(|value| !is_address(*value));
+            loaded += data.map(|value| words(value, grid)).sum::<u64>();
+        }
         if !is_product(operation) {
             continue;
         }
@@ -120,5 +140,8 @@ pub(super) fn beside<'c: 'a, 'a>(
     }
     let others = kept.into_iter().filter(|other| *other != factor);
     let others: u64 = others.map(|other| words(other, grid)).sum();
-    Some(carried + made + others + BESIDE)
+    Some(Beside {
+        held: carried + made + others + BESIDE,
+        loaded,
+    })
 }

@@ -15,6 +15,7 @@ use melior::ir::{OperationRef, Value};
 use crate::llvm::emitter::{AsmEffect, Emitter, V, bit_width};
 use crate::ops::elementwise::arithmetic::{self, high_product};
 use crate::ops::elementwise::{assembly_constraints, assembly_text, casts};
+use crate::targets::back_end::is_of_other_vendor;
 use crate::targets::hooks::{Math, Rounding};
 use crate::values::element::LlvmType;
 use crate::values::registers::Registers;
@@ -213,6 +214,10 @@ pub(crate) fn call_library<'ctx>(
         ));
     }
     let hooks = lowering.hooks();
+    if is_of_other_vendor(symbol, hooks.target()) {
+        let reason = format!("'{symbol}' is a function of another vendor's device library");
+        return Err(lowering.unsupported(op.operation(), Some(reason)));
+    }
     let mut differs = false;
     let values = lowering.map(&operands, |e, v| {
         match hooks.library_function(e, symbol, element, v) {
