@@ -233,9 +233,7 @@ impl<'s, 'c: 'a, 'a> Sampling<'s, 'c, 'a> {
         let (run, result) = (self.run, load.result());
         let loaded = self.elements(rewriter, load.operation(), result, run);
         let whole = result.r#type();
-        let (Some(sample), Some(tensor)) =
-            (RankedTensor::of(loaded.r#type()), RankedTensor::of(whole))
-        else {
+        let Some(sample) = RankedTensor::of(loaded.r#type()) else {
             return;
         };
         let location = load.operation().loc();
@@ -249,18 +247,10 @@ impl<'s, 'c: 'a, 'a> Sampling<'s, 'c, 'a> {
             let apart = RankedTensor::get(&shape, sample.element(), None);
             shape[run.dim + 1] = run.length;
             let wide = RankedTensor::get(&shape, sample.element(), None);
-            let axis = i64::try_from(run.dim + 1).unwrap_or(0);
+            let axis = (run.dim + 1) as i64;
             put(tt::ExpandDimsOp::build(location, apart, loaded, axis))
                 .and_then(|apart| put(tt::BroadcastOp::build(location, wide, apart)))
-                .and_then(|wide| {
-                    put(tt::ReshapeOp::build(
-                        location,
-                        tensor.r#type(),
-                        wide,
-                        false,
-                        false,
-                    ))
-                })
+                .and_then(|wide| put(tt::ReshapeOp::build(location, whole, wide, false, false)))
         };
         if let Some(repeated) = repeated {
             self.samples.retain(|of, _| of.0 != key(result));

@@ -81,7 +81,8 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
         }
         old.erase();
         if let Some(of) = with_copies {
-            drop_pointers(&mut rewriter, of);
+            // Pointers through which the loop no longer loads.
+            carried::drop_unread(&mut rewriter, of);
         }
         let mut last = choice;
         for (tile, descriptor) in self.stores {
@@ -148,28 +149,6 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
 fn mark(choice: If<'_, '_>) {
     let branch = choice.operation();
     branch.set_discardable_attr(VERSIONS, attr::unit(branch.ctx()));
-}
-
-/// Drops carried pointers through which the loop no longer loads.
-fn drop_pointers<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) {
-    for (index, pointers) in of.carried().into_iter().enumerate() {
-        let mut chain = Vec::new();
-        let mut next = of.yielded()[index];
-        while next != pointers
-            && next.has_one_use()
-            && let Some(add) = tt::AddPtrOp::defining(next)
-        {
-            chain.push(add.operation());
-            next = add.ptr();
-        }
-        if next == pointers && pointers.has_one_use() && !chain.is_empty() {
-            of.terminator().set_operand_value(index, pointers);
-            for operation in chain {
-                operation.erase();
-            }
-        }
-    }
-    carried::drop_needless(rewriter, of);
 }
 
 /// The operations of a kind that a loop contains, in order.

@@ -36,7 +36,7 @@ impl Builder<'_> {
             let Some(last) = block.operations().last() else {
                 continue;
             };
-            self.leave(last, &mut jumps);
+            self.leave(last, &mut jumps)?;
         }
         let end = self.here();
         for (at, to) in jumps {
@@ -47,11 +47,15 @@ impl Builder<'_> {
     }
 
     /// The code of a block's last op.
-    fn leave(&mut self, op: OperationRef<'_, '_>, jumps: &mut Vec<(usize, Option<usize>)>) {
+    fn leave(
+        &mut self,
+        op: OperationRef<'_, '_>,
+        jumps: &mut Vec<(usize, Option<usize>)>,
+    ) -> Result<(), String> {
+        let mut targets = op.successor_refs();
         if let Some(of) = cf::CondBranchOp::of(op) {
             let condition = self.slot(of.condition());
             let branch = self.push(Instruction::Open);
-            let mut targets = op.successor_refs();
             self.jump(targets.next(), of.true_dest_operands(), jumps);
             let otherwise = self.here();
             self.jump(targets.next(), of.false_dest_operands(), jumps);
@@ -61,9 +65,13 @@ impl Builder<'_> {
                 end: None,
             };
             self.replace(branch, branches);
-        } else {
-            self.jump(op.successor_refs().next(), op.operand_values(), jumps);
+            return Ok(());
         }
+        if targets.len() > 1 {
+            return Err(format!("'{}' chooses among several blocks", op.name_str()));
+        }
+        self.jump(targets.next(), op.operand_values(), jumps);
+        Ok(())
     }
 
     /// A jump to a block, or to the end of the function.
