@@ -69,8 +69,13 @@ def options(case):
 
 
 def schedules(path, case, folder):
-    """The loops with products, as the compiler schedules them."""
-    return json.loads(llopt(path, "explain", folder / f"{case['file']}.ttir", *options(case), "--json"))["loops"]
+    """The loops with products, as the compiler schedules them, with the author's iterations in one of each."""
+    found = json.loads(llopt(path, "explain", folder / f"{case['file']}.ttir", *options(case), "--json"))
+    wide = {of["location"]: of["extents"] for of in found["wide"] or [] if not of["reason"]}
+    for loop in found["loops"]:
+        before, since = wide.get(loop["location"], (1, 1))
+        loop["together"] = since // before if loop["pipeline"] else 1
+    return found["loops"]
 
 
 def objected(path, case, folder):
@@ -183,11 +188,11 @@ def is_fitted(case):
     return hashlib.sha256(name.encode()).digest()[0] % 2 == 0
 
 
-def measured(case):
-    """The cycles of an iteration of a block."""
+def measured(case, loop):
+    """The cycles of an iteration of a block; of one of the loop's, which may be two of the author's."""
     few, many = (case["cycles"][name] for name in ("few", "many"))
     added = statistics.median(b - a for a, b in zip(few, many))
-    return added / case["iterations"] / case["resident"]
+    return added / case["iterations"] / case["resident"] * loop.get("together", 1)
 
 
 def scheduled(case):
@@ -223,7 +228,7 @@ def report(run):
             line = f"{name} :{loop['location'].split(':')[-2]}"
             text = f"{line:66} {of['interval']:8} {of['bound']:6} {of['limit'] or 'recurrence':17}"
             if loop is own:
-                model, cycles = modelled(loop, case["resident"]), measured(case)
+                model, cycles = modelled(loop, case["resident"]), measured(case, loop)
                 ratios.append(cycles / model)
                 text += f" {case['resident']:6} {model:8.1f} {cycles:8.1f} {ratios[-1]:6.3f}"
                 guess = predicted(loop, case)

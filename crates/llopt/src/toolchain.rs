@@ -129,19 +129,19 @@ pub(crate) struct Assembled {
     pub(crate) objections: Vec<Objection>,
 }
 
-/// Assembles PTX into a cubin; once more if [one more block](crate::residency) may be resident with fewer registers.
+/// Assembles PTX into a cubin; once more if [registers](crate::residency) may be distributed better.
 ///
 /// # Errors
 /// Of class [`Environment`](crate::ErrorClass::Environment) if `ptxas` is missing or cannot be run, of class
 /// [`Bug`](crate::ErrorClass::Bug) if it rejects the PTX, with its message.
 pub(crate) fn assemble_ptx(ptx: &str, block: Block, options: &Options) -> Result<Assembled, Error> {
     let first = assemble(ptx, options)?;
-    let bounded = block.bounded(ptx, &first.cubin, options.target);
-    let Some(bounded) = bounded.filter(|_| options.max_registers.is_none()) else {
+    let again = block.again(ptx, &first.cubin, options.target);
+    let Some(again) = again.filter(|_| options.max_registers.is_none()) else {
         return Ok(first);
     };
-    let second = assemble(&bounded, options)?;
-    let is_better = residency::is_worth_it(&second.cubin);
+    let second = assemble(&again, options)?;
+    let is_better = residency::is_worth_it(&first.cubin, &second.cubin);
     Ok(if is_better { second } else { first })
 }
 

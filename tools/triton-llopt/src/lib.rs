@@ -23,7 +23,7 @@ mod _llopt {
     #[pymodule_export]
     use super::launch::{Kernel, Outcome, tensor_descriptor};
     #[pymodule_export]
-    use super::residency::{bounded, is_worth_it};
+    use super::residency::{again, is_worth_it};
     #[pymodule_export]
     use super::splitting::Proposal;
 

@@ -1,4 +1,4 @@
-//! PTX with a bound on registers, to be assembled once more.
+//! PTX to be assembled once more, with another distribution of registers.
 
 use llopt::Target;
 use llopt::residency::{self, Block};
@@ -6,10 +6,10 @@ use pyo3::prelude::*;
 
 use crate::failure;
 
-/// The PTX with a bound on registers with which one more block of so many threads and bytes of shared memory would be
-/// resident, if it is worth assembling it once more; `cubin` is what it was assembled to.
+/// The PTX to be assembled once more for blocks of so many threads and bytes of shared memory, if that is worth it; `cubin` is
+/// what it was assembled to.
 #[pyfunction]
-pub(crate) fn bounded(
+pub(crate) fn again(
     py: Python<'_>,
     ptx: &str,
     cubin: &[u8],
@@ -19,11 +19,11 @@ pub(crate) fn bounded(
 ) -> PyResult<Option<String>> {
     let target = Target::parse(target)
         .map_err(|error| failure::raise(py, "UnknownTargetError", (error.to_string(),)))?;
-    Ok(Block { threads, shared }.bounded(ptx, cubin, target))
+    Ok(Block { threads, shared }.again(ptx, cubin, target))
 }
 
-/// Whether a cubin with such a bound spills next to nothing.
+/// Whether the second cubin is better than the first.
 #[pyfunction]
-pub(crate) fn is_worth_it(bounded: &[u8]) -> bool {
-    residency::is_worth_it(bounded)
+pub(crate) fn is_worth_it(first: &[u8], second: &[u8]) -> bool {
+    residency::is_worth_it(first, second)
 }

@@ -18,6 +18,7 @@ use llopt_plan::late_operands::is_scarce;
 use llopt_target::Target;
 
 use crate::llvm::instructions::users;
+use crate::llvm::liveness::{Flow, Liveness};
 use crate::targets::back_end::BackEnd;
 
 /// An instruction of a block.
@@ -53,6 +54,52 @@ pub(crate) struct LongBlock<'ctx> {
     pub(crate) nodes: Vec<Node>,
     /// Words of values that come from other blocks.
     pub(crate) from_outside: u32,
+}
+
+impl LongBlock<'_> {
+    /// The instructions as nodes, and behind them the values of other blocks that nothing needs behind this block: these are
+    /// there when it begins, and free their registers in it.
+    pub(crate) fn nodes_with_ending(&self) -> Vec<Node> {
+        let mut nodes = self.nodes.clone();
+        let block = self
+            .instructions
+            .first()
+            .and_then(|first| first.get_parent());
+        let function = block.and_then(BasicBlock::get_parent);
+        let (Some(block), Some(function)) = (block, function) else {
+            return nodes;
+        };
+        let flow = Flow::of(function.get_basic_blocks());
+        let Some(number) = flow.number(block) else {
+            return nodes;
+        };
+        let liveness = Liveness::of(&flow, |value| words(value.get_type()));
+        let mut places = HashMap::new();
+        for (index, instruction) in self.instructions.iter().enumerate() {
+            if instruction.get_opcode() == InstructionOpcode::Phi {
+                continue;
+            }
+            let made = operands(*instruction).filter_map(|operand| operand.as_instruction_value());
+            for made in made.filter(|made| made.get_parent() != Some(block)) {
+                let words = words(made.get_type());
+                if words == 0 || liveness.is_live_behind(made, number) {
+                    continue;
+                }
+                let place = *places.entry(made).or_insert(nodes.len());
+                if place == nodes.len() {
+                    nodes.push(Node {
+                        words,
+                        ..Node::default()
+                    });
+                }
+                nodes[index].operands.push(place);
+                if nodes[place].users.last() != Some(&index) {
+                    nodes[place].users.push(index);
+                }
+            }
+        }
+        nodes
+    }
 }
 
 /// The blocks of a module's kernels that have as many instructions as it takes to fill the registers. Only of kernels the

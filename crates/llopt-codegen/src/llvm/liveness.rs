@@ -137,6 +137,10 @@ impl Set {
         is_new
     }
 
+    fn contains(&self, value: usize) -> bool {
+        self.0[value / 64] & 1 << (value % 64) != 0
+    }
+
     fn remove(&mut self, value: usize) -> bool {
         let (word, bit) = (&mut self.0[value / 64], 1 << (value % 64));
         let was_there = *word & bit != 0;
@@ -209,6 +213,13 @@ impl<'ctx> Liveness<'ctx> {
             }
         }
         liveness
+    }
+
+    /// Whether a value is needed behind a block.
+    pub(crate) fn is_live_behind(&self, value: InstructionValue<'ctx>, block: usize) -> bool {
+        self.values
+            .get(&value)
+            .is_some_and(|(number, _)| self.out[block].contains(*number))
     }
 
     /// The most words of values that are live at a place of a block.
@@ -294,5 +305,10 @@ mod tests {
         assert_eq!(most(2), 4);
         // No phi is passed on behind the loop.
         assert_eq!([most(0), most(3), most(4)], [2, 2, 1]);
+        let late = flow.blocks[0].get_first_instruction().unwrap();
+        assert_eq!(
+            [2, 3, 4].map(|block| liveness.is_live_behind(late, block)),
+            [true, true, false]
+        );
     }
 }

@@ -129,17 +129,17 @@ class _Stages:
         return self.triton[self.assembly](source, metadata)
 
     def cubin(self, source, metadata):
-        """Triton's, with fewer registers if next to nothing is spilled then and one more block is resident."""
+        """Triton's; or with fewer registers if next to nothing is spilled then and one more block is resident; or with more."""
         assemble = self.triton["cubin"]
         first = assemble(source, metadata)
         if not self.is_ours(source, "ptx") or self.options.maxnreg is not None:
             return first
         threads = metadata["num_warps"] * self.options.warp_size
-        bounded = _llopt.bounded(source, first, threads, metadata["shared"], self.target)
-        if bounded is None:
+        again = _llopt.again(source, first, threads, metadata["shared"], self.target)
+        if again is None:
             return first
-        second = assemble(bounded, metadata)
-        return second if _llopt.is_worth_it(second) else first
+        second = assemble(again, metadata)
+        return second if _llopt.is_worth_it(first, second) else first
 
     def simulated(self, source, metadata):
         """The binary of the simulated machine is the optimised LLVM IR."""
