@@ -54,8 +54,8 @@ import numpy as np
 from calls import Refused, llopt, objections
 
 TARGET = "cuda:90"
-# Bytes of memory that a multiprocessor gets in a cycle: 3.35 TB/s, as far as they are reached, 132 multiprocessors.
-MEMORY_BYTES = 12.5
+# Bytes that memory sends in a microsecond: 3.35 TB/s, as far as they are reached. Its clock is not that of multiprocessors.
+MEMORY_BYTES = 3.08e6
 # The bars: how near a modelled time must be, and in which share of the loops.
 TOLERANCE, SHARE = 0.10, 0.80
 # The kernel's name for products that were drawn after the fit.
@@ -173,8 +173,8 @@ def predicted(loop, case):
     if not of:
         return None
     work, memory = of["shares"][min(case["resident"], len(of["shares"])) - 1]
-    multiprocessors = case["blocks"] / case["resident"]
-    first = case["traffic"]["all"] / multiprocessors / case["resident"] / MEMORY_BYTES
+    # All blocks read that in an iteration of each.
+    first = case["traffic"]["all"] / MEMORY_BYTES * case["megahertz"] / case["resident"]
     memory = max(memory, first)
     exponent = of["exponent"]
     return (work**exponent + memory**exponent) ** (1 / exponent) if exponent else max(work, memory)
