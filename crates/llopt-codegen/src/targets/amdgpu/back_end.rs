@@ -76,14 +76,14 @@ impl BackEnd for Amdgpu {
         let any = module
             .get_context()
             .create_string_attribute(WAVES, ANY_WAVES);
-        for function in module.get_functions().filter(|&function| wishes(function)) {
+        for function in module.get_functions().filter(|of| self.wishes(*of)) {
             function.remove_string_attribute(AttributeLoc::Function, WAVES);
             function.add_attribute(AttributeLoc::Function, any);
         }
     }
 
     fn wishes_waves(&self, module: &Module<'_>) -> bool {
-        module.get_functions().any(wishes)
+        module.get_functions().any(|of| self.wishes(of))
     }
 
     fn effect(&self, instruction: InstructionValue<'_>) -> Effect {
@@ -225,9 +225,13 @@ impl Amdgpu {
     }
 }
 
-/// Whether somebody wished for a number of waves for each unit.
-fn wishes(function: FunctionValue<'_>) -> bool {
-    last_number(function, WAVES).is_some_and(|waves| waves > 0)
+impl Amdgpu {
+    /// Whether more waves of a function are to be resident than one block has.
+    fn wishes(&self, function: FunctionValue<'_>) -> bool {
+        let [own, waves] =
+            [WORK_GROUP_SIZE, WAVES].map(|of| last_number(function, of).unwrap_or(0));
+        self.target.threads_of_waves(waves) > own
+    }
 }
 
 /// The last number of an attribute that has several.
