@@ -1,72 +1,54 @@
-// RUN: llopt %s --assign-layouts=target=cuda:80 --canonicalize --cse --split-input-file --verify-layouts | FileCheck %s
-// RUN: llopt %s --assign-layouts=target=hip:gfx942 --canonicalize --cse --split-input-file --verify-layouts | FileCheck %s
-// Small products outside of loops leave room for many blocks, which work while one waits: what counts is what occupies a unit.
+// RUN: llopt compile %s --target hip:gfx942 --num-warps 4 --emit ttgir -o - | FileCheck %s --check-prefixes=CHECK,AMD
+// RUN: llopt compile %s --target cuda:90 --num-warps 4 --emit ttgir -o - | FileCheck %s --check-prefixes=CHECK,NV
 
-// A result is brought to its rows for one wide store, as pairs of halves would be sent to the cache in parts of sectors.
-
-// CHECK: #[[ROWS:.+]] = #ttg.blocked<{sizePerThread = [1, {{[48]}}],
-// CHECK: #[[UNIT:.+]] = #ttg.{{nvidia_mma|amd_mfma}}
-// CHECK-LABEL: @in_rows
-// CHECK: ttg.convert_layout %{{.+}} : tensor<32x32xf16, #[[UNIT]]> -> tensor<32x32xf16, #[[ROWS]]>
-// CHECK-NEXT: tt.store %{{.+}} : tensor<32x32x!tt.ptr<f16>, #[[ROWS]]>
-
-module {
-  tt.func public @in_rows(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %y: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %z: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %s: i32 {tt.divisibility = 16 : i32}) {
-    %none = arith.constant dense<0.0> : tensor<32x32xf32>
-    %r = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
-    %row = tt.expand_dims %r {axis = 1 : i32} : tensor<32xi32> -> tensor<32x1xi32>
-    %column = tt.expand_dims %r {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
-    %stride = tt.splat %s : i32 -> tensor<32x1xi32>
-    %start = arith.muli %row, %stride : tensor<32x1xi32>
-    %rows = tt.broadcast %start : tensor<32x1xi32> -> tensor<32x32xi32>
-    %columns = tt.broadcast %column : tensor<1x32xi32> -> tensor<32x32xi32>
-    %place = arith.addi %rows, %columns : tensor<32x32xi32>
-    %xs = tt.splat %x : !tt.ptr<f16> -> tensor<32x32x!tt.ptr<f16>>
-    %xp = tt.addptr %xs, %place : tensor<32x32x!tt.ptr<f16>>, tensor<32x32xi32>
-    %ys = tt.splat %y : !tt.ptr<f16> -> tensor<32x32x!tt.ptr<f16>>
-    %yp = tt.addptr %ys, %place : tensor<32x32x!tt.ptr<f16>>, tensor<32x32xi32>
-    %zs = tt.splat %z : !tt.ptr<f16> -> tensor<32x32x!tt.ptr<f16>>
-    %zp = tt.addptr %zs, %place : tensor<32x32x!tt.ptr<f16>>, tensor<32x32xi32>
-    %a = tt.load %xp : tensor<32x32x!tt.ptr<f16>>
-    %b = tt.load %yp : tensor<32x32x!tt.ptr<f16>>
-    %product = tt.dot %a, %b, %none : tensor<32x32xf16> * tensor<32x32xf16> -> tensor<32x32xf32>
-    %half = arith.truncf %product : tensor<32x32xf32> to tensor<32x32xf16>
-    tt.store %zp, %half : tensor<32x32x!tt.ptr<f16>>
-    tt.return
+// A result of eight rows, where matrix units have tiles of sixteen: each warp multiplies sixteen rows, of which half repeat the
+// others, in its own sixteen columns.
+// AMD: #[[UNIT:.*]] = #ttg.amd_mfma<{version = 3, warpsPerCTA = [1, 4], instrShape = [16, 16, 16]
+// NV: #[[UNIT:.*]] = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 4]
+// CHECK-LABEL: @eight_rows(
+// CHECK: tt.dot {{.*}} -> tensor<8x64xf32, #[[UNIT]]>
+tt.func public @eight_rows(%a: !tt.ptr<bf16> {tt.divisibility = 16 : i32}, %b: !tt.ptr<bf16> {tt.divisibility = 16 : i32}, %o: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %steps: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zeros = arith.constant dense<0.0> : tensor<8x64xf32>
+  %i8 = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32>
+  %i64 = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+  %i128 = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+  %row = tt.expand_dims %i8 {axis = 1 : i32} : tensor<8xi32> -> tensor<8x1xi32>
+  %column = tt.expand_dims %i64 {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %ka = tt.expand_dims %i128 {axis = 0 : i32} : tensor<128xi32> -> tensor<1x128xi32>
+  %kb = tt.expand_dims %i128 {axis = 1 : i32} : tensor<128xi32> -> tensor<128x1xi32>
+  %length = arith.constant dense<4096> : tensor<8x1xi32>
+  %of_row = arith.muli %row, %length : tensor<8x1xi32>
+  %a_rows = tt.broadcast %of_row : tensor<8x1xi32> -> tensor<8x128xi32>
+  %a_k = tt.broadcast %ka : tensor<1x128xi32> -> tensor<8x128xi32>
+  %of_a = arith.addi %a_rows, %a_k : tensor<8x128xi32>
+  %as = tt.splat %a : !tt.ptr<bf16> -> tensor<8x128x!tt.ptr<bf16>>
+  %first_a = tt.addptr %as, %of_a : tensor<8x128x!tt.ptr<bf16>>, tensor<8x128xi32>
+  %lengths = arith.constant dense<4096> : tensor<1x64xi32>
+  %of_column = arith.muli %column, %lengths : tensor<1x64xi32>
+  %b_columns = tt.broadcast %of_column : tensor<1x64xi32> -> tensor<128x64xi32>
+  %b_k = tt.broadcast %kb : tensor<128x1xi32> -> tensor<128x64xi32>
+  %of_b = arith.addi %b_columns, %b_k : tensor<128x64xi32>
+  %bs = tt.splat %b : !tt.ptr<bf16> -> tensor<128x64x!tt.ptr<bf16>>
+  %first_b = tt.addptr %bs, %of_b : tensor<128x64x!tt.ptr<bf16>>, tensor<128x64xi32>
+  %a_step = arith.constant dense<128> : tensor<8x128xi32>
+  %b_step = arith.constant dense<128> : tensor<128x64xi32>
+  %sums:3 = scf.for %k = %c0 to %steps step %c1 iter_args(%sum = %zeros, %pa = %first_a, %pb = %first_b) -> (tensor<8x64xf32>, tensor<8x128x!tt.ptr<bf16>>, tensor<128x64x!tt.ptr<bf16>>) : i32 {
+    %x = tt.load %pa : tensor<8x128x!tt.ptr<bf16>>
+    %y = tt.load %pb : tensor<128x64x!tt.ptr<bf16>>
+    %next = tt.dot %x, %y, %sum : tensor<8x128xbf16> * tensor<128x64xbf16> -> tensor<8x64xf32>
+    %next_a = tt.addptr %pa, %a_step : tensor<8x128x!tt.ptr<bf16>>, tensor<8x128xi32>
+    %next_b = tt.addptr %pb, %b_step : tensor<128x64x!tt.ptr<bf16>>, tensor<128x64xi32>
+    scf.yield %next, %next_a, %next_b : tensor<8x64xf32>, tensor<8x128x!tt.ptr<bf16>>, tensor<128x64x!tt.ptr<bf16>>
   }
-}
-
-// -----
-
-// Threads would convert each element of both factors before they multiply it, so even a product with two elements for each of
-// them is computed by a matrix unit.
-
-// CHECK: #[[UNIT:.+]] = #ttg.{{nvidia_mma|amd_mfma}}
-// CHECK-LABEL: @by_unit
-// CHECK: tt.dot {{.+}} -> tensor<16x16xf32, #[[UNIT]]>
-
-module {
-  tt.func public @by_unit(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %y: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %z: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %s: i32 {tt.divisibility = 16 : i32}) {
-    %none = arith.constant dense<0.0> : tensor<16x16xf32>
-    %r = tt.make_range {start = 0 : i32, end = 16 : i32} : tensor<16xi32>
-    %row = tt.expand_dims %r {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
-    %column = tt.expand_dims %r {axis = 0 : i32} : tensor<16xi32> -> tensor<1x16xi32>
-    %stride = tt.splat %s : i32 -> tensor<16x1xi32>
-    %start = arith.muli %row, %stride : tensor<16x1xi32>
-    %rows = tt.broadcast %start : tensor<16x1xi32> -> tensor<16x16xi32>
-    %columns = tt.broadcast %column : tensor<1x16xi32> -> tensor<16x16xi32>
-    %place = arith.addi %rows, %columns : tensor<16x16xi32>
-    %xs = tt.splat %x : !tt.ptr<f16> -> tensor<16x16x!tt.ptr<f16>>
-    %xp = tt.addptr %xs, %place : tensor<16x16x!tt.ptr<f16>>, tensor<16x16xi32>
-    %ys = tt.splat %y : !tt.ptr<f16> -> tensor<16x16x!tt.ptr<f16>>
-    %yp = tt.addptr %ys, %place : tensor<16x16x!tt.ptr<f16>>, tensor<16x16xi32>
-    %zs = tt.splat %z : !tt.ptr<f16> -> tensor<16x16x!tt.ptr<f16>>
-    %zp = tt.addptr %zs, %place : tensor<16x16x!tt.ptr<f16>>, tensor<16x16xi32>
-    %a = tt.load %xp : tensor<16x16x!tt.ptr<f16>>
-    %b = tt.load %yp : tensor<16x16x!tt.ptr<f16>>
-    %product = tt.dot %a, %b, %none : tensor<16x16xf16> * tensor<16x16xf16> -> tensor<16x16xf32>
-    %half = arith.truncf %product : tensor<16x16xf32> to tensor<16x16xf16>
-    tt.store %zp, %half : tensor<16x16x!tt.ptr<f16>>
-    tt.return
-  }
+  %width = arith.constant dense<64> : tensor<8x1xi32>
+  %o_row = arith.muli %row, %width : tensor<8x1xi32>
+  %o_rows = tt.broadcast %o_row : tensor<8x1xi32> -> tensor<8x64xi32>
+  %o_columns = tt.broadcast %column : tensor<1x64xi32> -> tensor<8x64xi32>
+  %of_o = arith.addi %o_rows, %o_columns : tensor<8x64xi32>
+  %os = tt.splat %o : !tt.ptr<f32> -> tensor<8x64x!tt.ptr<f32>>
+  %out = tt.addptr %os, %of_o : tensor<8x64x!tt.ptr<f32>>, tensor<8x64xi32>
+  tt.store %out, %sums#0 : tensor<8x64x!tt.ptr<f32>>
+  tt.return
 }

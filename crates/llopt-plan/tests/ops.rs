@@ -161,7 +161,7 @@ fn equal_conversions_have_one_plan_and_a_request_makes_another() {
 #[test]
 fn what_a_target_lacks_takes_more_instructions() {
     let body = r#"
-  tt.func public @f(%x: bf16, %y: bf16, %z: f32, %i: i32) {
+  tt.func public @f(%x: bf16, %y: bf16, %z: f32, %i: i32, %j: i64) {
     %0 = arith.mulf %x, %y : bf16
     %1 = arith.truncf %z : f32 to bf16
     %2 = arith.extf %x : bf16 to f32
@@ -170,6 +170,7 @@ fn what_a_target_lacks_takes_more_instructions() {
     %4 = arith.divsi %i, %n : i32
     %5 = arith.remsi %i, %n : i32
     %6 = arith.divui %i, %i : i32
+    %7 = arith.remui %j, %j : i64
     tt.return
   }"#;
     let expected = [
@@ -180,6 +181,7 @@ fn what_a_target_lacks_takes_more_instructions() {
         ("arith.divsi", [4.0, 6.0]),
         ("arith.remsi", [7.0, 11.0]),
         ("arith.divui", [10.0, 10.0]),
+        ("arith.remui", [40.0, 40.0]),
     ];
     for (name, counts) in expected {
         look_at(body, name, |ops, _| {

@@ -179,6 +179,12 @@ impl Target {
         }
     }
 
+    /// The threads of a block of which each unit has so many waves.
+    #[must_use]
+    pub fn threads_of_waves(self, waves: u32) -> u32 {
+        waves.saturating_mul(self.warp_size() * SIMD_UNITS)
+    }
+
     /// Registers of 32 bits that one thread can have where its block has `threads` threads and a multiprocessor to
     /// itself, accumulation registers included.
     #[must_use]

@@ -7,6 +7,7 @@
 
 pub mod block_pointers;
 pub mod buffer_ops;
+pub mod chosen_offsets;
 pub(crate) mod copied_loads;
 pub mod descriptor_blocks;
 pub mod descriptor_objects;

@@ -24,8 +24,8 @@ pub mod warp_groups;
 use llopt_mlir::pass::PassSpec;
 
 pub use addressing::{
-    block_pointers, buffer_ops, descriptor_blocks, descriptor_objects, descriptor_to_copy,
-    descriptor_to_pointer, distinct_loads, narrow_sums, tensor_copies,
+    block_pointers, buffer_ops, chosen_offsets, descriptor_blocks, descriptor_objects,
+    descriptor_to_copy, descriptor_to_pointer, distinct_loads, narrow_sums, tensor_copies,
 };
 pub(crate) use addressing::{copied_loads, descriptor_parts, tile_addresses};
 pub use analysis::{axis, ownership};
@@ -57,6 +57,7 @@ pub static PASSES: &[&PassSpec] = &[
     &compact_iterations::REWRITE,
     &decided_conditions::REWRITE,
     &dependent_launch::REWRITE,
+    &chosen_offsets::REWRITE,
     &descriptor_blocks::SHARE,
     &descriptor_objects::REWRITE,
     &descriptor_to_copy::REWRITE,

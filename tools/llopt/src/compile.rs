@@ -102,6 +102,10 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     maxnreg: Option<u32>,
 
+    /// Warps for each execution unit to aim for (AMD); 0 leaves it to LLVM
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    waves_per_eu: u32,
+
     /// Leave out line information
     #[arg(long)]
     no_line_info: bool,
@@ -149,6 +153,7 @@ pub fn run(arguments: Arguments, bounds: Bounds) -> Result<()> {
     options.ptxas = arguments.ptxas;
     options.lld = arguments.lld;
     options.max_registers = arguments.maxnreg;
+    options.waves_per_eu = arguments.waves_per_eu;
     options.line_info = !arguments.no_line_info;
     options.verify_layouts |= arguments.verify_layouts;
     arguments.plans.ask(&mut options);

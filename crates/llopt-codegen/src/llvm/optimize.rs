@@ -41,7 +41,7 @@ use crate::llvm::{
     addresses, early_values, emit, exchanges, first_wait, fragment_phis, late_values,
     parts_where_taken, recomputed, vector_arithmetic, widened_bf16,
 };
-use crate::targets::back_end::{VendorPasses, back_end};
+use crate::targets::back_end::{BackEnd, VendorPasses, back_end};
 
 /// What is known of a module after optimisation.
 #[derive(Debug, Default)]
@@ -56,8 +56,8 @@ pub struct Optimized {
 ///
 /// # Errors
 /// A bug: a pass failed.
-pub fn optimize(
-    module: &Module<'_>,
+pub fn optimize<'ctx>(
+    module: &Module<'ctx>,
     target: Target,
     machine: &TargetMachine,
 ) -> Result<Optimized, CodegenError> {
@@ -105,13 +105,38 @@ pub fn optimize(
     if !target.llvm_allocates_registers() {
         return Ok(Optimized::default());
     }
-    early_values::compute_early(module, target, &*back_end);
-    let limits = late_values::order(module, target, &*back_end);
-    first_wait::compute_before(module, &*back_end);
-    let assembly = recomputed::recompute(module, target, &*back_end, || {
-        emit::assembly(module.clone(), target, machine).ok()
-    });
-    Ok(Optimized { limits, assembly })
+    let emitted = |module: &Module<'ctx>| emit::assembly(module.clone(), target, machine).ok();
+    if !back_end.wishes_waves(module) {
+        return Ok(allocate(module, target, &*back_end, emitted));
+    }
+    // Somebody who wishes for many waves knows how many registers the code of another compiler takes. Where loops of this one
+    // keep values in memory for it, nothing is gained.
+    let attempt = module.clone();
+    let granted = allocate(&attempt, target, &*back_end, emitted).assembly;
+    let granted = granted.or_else(|| emitted(&attempt));
+    let granted = granted.filter(|text| !back_end.spills(text));
+    if granted.is_none() {
+        back_end.grant_any_waves(module);
+    }
+    let optimized = allocate(module, target, &*back_end, emitted);
+    Ok(Optimized {
+        limits: optimized.limits,
+        assembly: granted.or(optimized.assembly),
+    })
+}
+
+/// Orders instructions for the registers that threads have. The assembly is there if it had to be looked at.
+fn allocate<'ctx>(
+    module: &Module<'ctx>,
+    target: Target,
+    back_end: &dyn BackEnd,
+    emitted: impl Fn(&Module<'ctx>) -> Option<String>,
+) -> Optimized {
+    early_values::compute_early(module, target, back_end);
+    let limits = late_values::order(module, target, back_end);
+    first_wait::compute_before(module, back_end);
+    let assembly = recomputed::recompute(module, target, back_end, || emitted(module));
+    Optimized { limits, assembly }
 }
 
 /// Instructions of the longest block whose vectors are combined.

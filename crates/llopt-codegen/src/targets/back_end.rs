@@ -44,7 +44,8 @@ pub(crate) trait BackEnd {
     /// instructions.
     fn after_optimization(&self, module: &Module<'_>) -> bool;
 
-    /// The number of threads that run a kernel together, if the function has it.
+    /// The number of threads that share the registers of their units, if the function has it: those that run a kernel together,
+    /// or more where more are to be resident.
     fn threads(&self, _: FunctionValue<'_>) -> Option<u32> {
         None
     }
@@ -76,6 +77,14 @@ pub(crate) trait BackEnd {
     fn spills(&self, _assembly: &str) -> bool {
         false
     }
+
+    /// Whether a function of a module is to have so many waves resident on each unit that it may use few registers.
+    fn wishes_waves(&self, _module: &Module<'_>) -> bool {
+        false
+    }
+
+    /// Lets LLVM choose how many waves of the functions of a module are resident.
+    fn grant_any_waves(&self, _module: &Module<'_>) {}
 
     /// The assembly in the form that its assembler expects.
     fn finish_assembly(&self, text: String) -> String {

@@ -196,6 +196,8 @@ pub fn scales(operand: &Encoding, op_idx: usize, shape: Vec<u64>, group: u32) ->
     let mut next = 1;
     for [row, along] in bases(Dim::LANE) {
         match (row, along) {
+            // The lanes of rows that repeat others, where there are fewer than an instruction has.
+            (0, 0) => lanes.push(vec![0, 0]),
             (0, _) => {
                 lanes.push(vec![0, if u64::from(next) < groups { next } else { 0 }]);
                 next *= 2;

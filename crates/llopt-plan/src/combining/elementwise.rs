@@ -58,6 +58,13 @@ pub fn instructions_on(op: OperationRef<'_, '_>, target: Target) -> f32 {
 /// several.
 pub(crate) fn instructions(op: OperationRef<'_, '_>) -> f32 {
     const SEVERAL: f32 = 10.0;
+    // No GPU divides 64-bit integers. The quotient's high half, its low half and the corrections of both are some 165
+    // instructions on AMD and 100 on NVIDIA, beside those for numbers that fit into 32 bits, which LLVM asks for first. It is
+    // counted for each word.
+    const WIDE_QUOTIENT: f32 = 40.0;
+    if is_wide_quotient(op) {
+        return WIDE_QUOTIENT;
+    }
     let takes_several = match Op::of(op) {
         Some(Op::Arith(op)) => Kind::of(op) == Kind::Quotient,
         Some(Op::Math(op)) => !matches!(op, math::Op::Fma(_) | math::Op::AbsF(_)),
@@ -86,6 +93,19 @@ pub(crate) fn instructions(op: OperationRef<'_, '_>) -> f32 {
         | None => false,
     };
     if takes_several { SEVERAL } else { 1.0 }
+}
+
+/// Whether an op divides integers of 64 bits by a number that is not known.
+#[must_use]
+pub fn is_wide_quotient(op: OperationRef<'_, '_>) -> bool {
+    let of = |kind| Kind::of(kind) == Kind::Quotient;
+    let is_quotient = arith::Op::of(op).is_some_and(of);
+    is_quotient
+        && known_divisor(op).is_none()
+        && op.result_value(0).is_some_and(|value| {
+            let element = types::element(value.r#type().element_or_self());
+            element == Some(Element::Int(64))
+        })
 }
 
 /// The approximate number of instructions of a division of integers by a known number: a product with its inverse and a shift

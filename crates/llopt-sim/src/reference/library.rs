@@ -1,4 +1,5 @@
-//! The functions of the vendors' device libraries (libdevice's `__nv_…`, ocml's `__ocml_…`).
+//! The functions of the vendors' device libraries (libdevice's `__nv_…`, ocml's `__ocml_…`), and those that Triton's frontend
+//! names itself on AMD (`__triton_hip_…`).
 //!
 //! The machine executes the libraries' bitcode; here a function of real variables is computed in double precision
 //! and rounded to the type. Both are within the libraries' documented errors ([`super::bound`]). Classification,
@@ -9,6 +10,9 @@ use crate::numbers::float::{self, F32, Rounding};
 
 use super::failure::{Interpreted, unknown};
 use super::value::{Element, Tensor};
+
+/// How names of the frontend begin.
+const FRONTEND: &str = "__triton_hip_";
 
 /// The meaning of a library function on one element of each operand.
 #[derive(Clone, Copy)]
@@ -203,7 +207,7 @@ fn named(name: &str) -> Option<Function> {
             ((i128::from(sext(a[0], bits)) + i128::from(sext(a[1], bits)) + 1) >> 1) as u64
         }),
         "urhadd" => F::Bits(|a, _| ((u128::from(a[0]) + u128::from(a[1]) + 1) >> 1) as u64),
-        "abs" | "llabs" => F::Bits(|a, bits| sext(a[0], bits).unsigned_abs()),
+        "abs" | "llabs" | "iabs" => F::Bits(|a, bits| sext(a[0], bits).unsigned_abs()),
         "float_as_int" | "float_as_uint" | "int_as_float" | "uint_as_float"
         | "double_as_longlong" | "longlong_as_double" => F::Bits(|a, _| a[0]),
         _ => return with_rounding(name),
@@ -251,7 +255,8 @@ fn with_rounding(name: &str) -> Option<Function> {
 
 /// The function of a symbol.
 fn function(symbol: &str) -> Option<Function> {
-    if let Some(name) = symbol.strip_prefix("__nv_") {
+    let prefixes = ["__nv_", FRONTEND];
+    if let Some(name) = prefixes.iter().find_map(|known| symbol.strip_prefix(known)) {
         // Functions of single precision have a suffix `f` after a name that is one.
         return named(name).or_else(|| named(name.strip_suffix('f')?));
     }
@@ -274,6 +279,7 @@ pub(super) fn is_exact(symbol: &str) -> bool {
     };
     let name = symbol
         .trim_start_matches("__nv_")
+        .trim_start_matches(FRONTEND)
         .trim_start_matches("__ocml_");
     match function {
         Function::One(_) | Function::Two(_) | Function::Three(_) => [
@@ -409,6 +415,7 @@ mod tests {
             ("__nv_cospif", 0.5, 0.0),
             ("__nv_sinpi", -1.5, 1.0),
             ("__ocml_rsqrt_f64", 4.0, 0.5),
+            ("__triton_hip_fast_expf", 1.0, std::f64::consts::E),
         ] {
             assert_eq!(unary(symbol).map(|f| f(x)), Some(y), "{symbol}");
         }

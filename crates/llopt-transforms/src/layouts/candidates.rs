@@ -2,7 +2,8 @@
 //!
 //! Every access to global memory proposes layouts in which it is coalesced, every access to a buffer
 //! in shared memory one that reads rows, every matrix product those of the ways to compute it, for itself and
-//! for its factors, and each node that no proposal reaches the default layout. Proposals flow from node to node in both
+//! for its factors, a quotient of words that no instruction divides the one with the fewest elements for each thread, and each
+//! node that no proposal reaches the default layout. Proposals flow from node to node in both
 //! directions, through every op that relates the layouts of its operands and results, until nothing new
 //! arrives. Which of them can help is found out when the labelling is
 //! ([`super::labelling`] drops what others dominate).
@@ -18,6 +19,7 @@ use llopt_dialects::layout::transfer;
 use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
 use llopt_dialects::tt::{ElementwiseInlineAsmOp, ScanOp};
 use llopt_mlir::ir::{AttributeExt, OperationExt};
+use llopt_plan::elementwise;
 use llopt_plan::global_access::AccessKind;
 use melior::ir::OperationRef;
 use rustc_hash::FxHashMap;
@@ -464,6 +466,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             if matches!(relation, Relation::Reduce { .. }) || ScanOp::of(*operation).is_some() {
                 let axis = operation.attr("axis").and_then(AttributeExt::as_int);
                 reduced.extend(axis.map(|axis| (index, axis)));
+            }
+            // To compute few elements is worth a conversion to where many are taken.
+            if elementwise::is_wide_quotient(*operation) {
+                proposals.push((1, index, self.default_layout(node)));
             }
             if let Some(access) = self.access(*operation) {
                 accesses.push((index, access));

@@ -344,8 +344,15 @@ impl Product {
                 .filter(|row| row.warps == 1 && row.scale.map(|scale| scale.group) == self.group)
                 .filter(|row| row.steps == 1)
                 .filter(|row| u64::from(row.k) <= self.depth)
-                .filter(|row| u64::from(row.m) <= *rows && u64::from(row.n) <= *columns)
                 .collect();
+            // A tile may have more rows or columns than the result if none has as many: repeated work is part of the price.
+            let most = |extent: u64, tile: fn(&MatrixInstruction) -> u32| {
+                let tiles = rows_of_table.iter().map(|row| u64::from(tile(row)));
+                tiles.filter(|tile| *tile >= extent).min().unwrap_or(extent)
+            };
+            let (most_rows, most_columns) = (most(*rows, |row| row.m), most(*columns, |row| row.n));
+            rows_of_table
+                .retain(|row| u64::from(row.m) <= most_rows && u64::from(row.n) <= most_columns);
             rows_of_table.sort_by_key(|row| std::cmp::Reverse((row.m * row.n, row.k)));
             let mut tiles = Vec::new();
             for row in rows_of_table {

@@ -7,13 +7,13 @@
 use llopt_target::Feature;
 use llopt_transforms::allocation::{self, global_scratch};
 use llopt_transforms::{
-    accumulators, barrier, block_pointers, buffer_ops, compact_iterations, decided_conditions,
-    dependent_launch, descriptor_blocks, descriptor_objects, descriptor_to_copy,
-    descriptor_to_pointer, distinct_loads, early_asserts, early_loads, f32_dot, idle_iterations,
-    invariant_conditions, invariant_loads, joined_reductions, late_loads, late_operands, layouts,
-    legalize, longest_first, loops, narrow_sums, ownership, persistent, pipelining, products,
-    row_iterations, scaled_dot, split_k, staged_conversions, tensor_copies, tile_parts, unswitch,
-    warp_groups, whole_tiles, wide_iterations, widened_products,
+    accumulators, barrier, block_pointers, buffer_ops, chosen_offsets, compact_iterations,
+    decided_conditions, dependent_launch, descriptor_blocks, descriptor_objects,
+    descriptor_to_copy, descriptor_to_pointer, distinct_loads, early_asserts, early_loads, f32_dot,
+    idle_iterations, invariant_conditions, invariant_loads, joined_reductions, late_loads,
+    late_operands, layouts, legalize, longest_first, loops, narrow_sums, ownership, persistent,
+    pipelining, products, row_iterations, scaled_dot, split_k, staged_conversions, tensor_copies,
+    tile_parts, unswitch, warp_groups, whole_tiles, wide_iterations, widened_products,
 };
 
 use super::configured;
@@ -80,6 +80,9 @@ pub(super) const STEPS: &[Step] = &[
         .requires(&[P::Structured, P::Inlined]),
     SIMPLIFY
         .pass(&invariant_loads::REWRITE)
+        .requires(&[P::Structured, P::Inlined]),
+    SIMPLIFY
+        .pass(&chosen_offsets::REWRITE)
         .requires(&[P::Structured, P::Inlined]),
     // What loads take is computed of what is left of it.
     SIMPLIFY

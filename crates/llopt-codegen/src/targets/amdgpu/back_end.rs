@@ -12,7 +12,7 @@ use inkwell::targets::RelocMode;
 use inkwell::values::{BasicValue, FunctionValue, InstructionOpcode, InstructionValue, IntValue};
 use llopt_target::{Feature, Target};
 
-use super::kernel::WORK_GROUP_SIZE;
+use super::kernel::{ANY_WAVES, WAVES, WORK_GROUP_SIZE};
 use super::{Amdgpu, library};
 use crate::llvm::addresses;
 use crate::llvm::c_api::OmittedPass;
@@ -67,9 +67,23 @@ impl BackEnd for Amdgpu {
     }
 
     fn threads(&self, function: FunctionValue<'_>) -> Option<u32> {
-        let range = function.get_string_attribute(AttributeLoc::Function, WORK_GROUP_SIZE)?;
-        let range = range.get_string_value();
-        range.to_str().ok()?.split(',').next_back()?.parse().ok()
+        let own: u32 = last_number(function, WORK_GROUP_SIZE)?;
+        let waves = last_number(function, WAVES).unwrap_or(0);
+        Some(own.max(self.target.threads_of_waves(waves)))
+    }
+
+    fn grant_any_waves(&self, module: &Module<'_>) {
+        let any = module
+            .get_context()
+            .create_string_attribute(WAVES, ANY_WAVES);
+        for function in module.get_functions().filter(|of| self.wishes(*of)) {
+            function.remove_string_attribute(AttributeLoc::Function, WAVES);
+            function.add_attribute(AttributeLoc::Function, any);
+        }
+    }
+
+    fn wishes_waves(&self, module: &Module<'_>) -> bool {
+        module.get_functions().any(|of| self.wishes(of))
     }
 
     fn effect(&self, instruction: InstructionValue<'_>) -> Effect {
@@ -209,6 +223,23 @@ impl Amdgpu {
         }
         idle
     }
+}
+
+impl Amdgpu {
+    /// Whether more waves of a function are to be resident than one block has.
+    fn wishes(&self, function: FunctionValue<'_>) -> bool {
+        let [own, waves] =
+            [WORK_GROUP_SIZE, WAVES].map(|of| last_number(function, of).unwrap_or(0));
+        self.target.threads_of_waves(waves) > own
+    }
+}
+
+/// The last number of an attribute that has several.
+fn last_number(function: FunctionValue<'_>, attribute: &str) -> Option<u32> {
+    let numbers = function.get_string_attribute(AttributeLoc::Function, attribute)?;
+    let numbers = numbers.get_string_value();
+    let last = numbers.to_str().ok()?.split(',').next_back()?;
+    last.trim().parse().ok()
 }
 
 /// Whether an instruction reads a value from where a thread keeps it: by the instructions for a thread's own memory, or through

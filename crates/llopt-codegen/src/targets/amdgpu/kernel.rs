@@ -10,6 +10,11 @@ use crate::targets::hooks::Launch;
 /// LLVM's attribute for the minimum and maximum number of threads that run a kernel together.
 pub(super) const WORK_GROUP_SIZE: &str = "amdgpu-flat-work-group-size";
 
+/// LLVM's attribute for the least and largest number of waves of a unit; zeros leave it to LLVM.
+pub(super) const WAVES: &str = "amdgpu-waves-per-eu";
+/// Its value without a wish.
+pub(super) const ANY_WAVES: &str = "0, 0";
+
 /// LLVM's number of the `amdgpu_kernel` calling convention.
 const AMDGPU_KERNEL: u32 = 91;
 
@@ -49,10 +54,7 @@ pub fn mark_kernel<'ctx>(e: &Emitter<'ctx>, function: FunctionValue<'ctx>, launc
     };
     attribute(WORK_GROUP_SIZE, &format!("1,{}", launch.threads));
     attribute("uniform-work-group-size", "true");
-    attribute(
-        "amdgpu-waves-per-eu",
-        &format!("{0}, {0}", launch.waves_per_eu),
-    );
+    attribute(WAVES, &format!("{0}, {0}", launch.waves_per_eu));
     attribute(
         "denormal-fp-math-f32",
         if launch.flush_denormals {
