@@ -41,24 +41,29 @@ pub static REWRITE: PassSpec = PassSpec {
         "choose-offsets",
         "choose the number that branches of a conditional add to the same pointers",
         |module, _run| {
-            let mut conditionals = Vec::new();
-            module.for_each_op(Walk::PostOrder, |operation| {
-                conditionals.extend(If::of(operation));
-            });
-            let mut rewriter = Rewriter::new(module.ctx());
-            let mut changed = false;
-            for conditional in conditionals {
-                changed |= rewrite(&mut rewriter, conditional);
-            }
-            if changed {
-                // Drops results without uses, and conditionals without results.
-                let patterns = Patterns::with_canonicalization(module.ctx(), &[]);
-                let _ = patterns.apply(module, GreedyConfig::default());
-            }
+            rewrite(module);
             Ok(())
         },
     )
 };
+
+/// Chooses the numbers that branches add, in all conditionals of a module.
+pub fn rewrite(module: OperationRef<'_, '_>) {
+    let mut conditionals = Vec::new();
+    module.for_each_op(Walk::PostOrder, |operation| {
+        conditionals.extend(If::of(operation));
+    });
+    let mut rewriter = Rewriter::new(module.ctx());
+    let mut changed = false;
+    for conditional in conditionals {
+        changed |= replace_results(&mut rewriter, conditional);
+    }
+    if changed {
+        // Drops results without uses, and conditionals without results.
+        let patterns = Patterns::with_canonicalization(module.ctx(), &[]);
+        let _ = patterns.apply(module, GreedyConfig::default());
+    }
+}
 
 /// What a branch adds to all elements.
 #[derive(Clone, Copy)]
@@ -103,7 +108,7 @@ fn number<'c: 'a, 'a>(offsets: Value<'c, 'a>) -> Option<Number<'c, 'a>> {
 }
 
 /// Replaces the results of a conditional that are such sums; returns whether there were any.
-fn rewrite<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, conditional: If<'c, 'a>) -> bool {
+fn replace_results<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, conditional: If<'c, 'a>) -> bool {
     let [Some(then), Some(otherwise)] = conditional.blocks() else {
         return false;
     };

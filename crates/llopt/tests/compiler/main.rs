@@ -5,6 +5,7 @@
 mod barriers;
 mod block_pointers;
 mod build;
+mod chosen_offsets;
 mod contents;
 mod copy_waits;
 mod descriptors;
