@@ -28,6 +28,51 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 
+  // Only the thread that stores needs what is loaded, so that it alone loads.
+  // CHECK-LABEL: @count
+  // CHECK-NOT: ttg.barrier
+  // CHECK: tt.load {{.*}} {barrier.first_thread_loads}
+  // CHECK-NOT: ttg.barrier
+  // CHECK: tt.return
+  tt.func public @count(%p: !tt.ptr<i32>, %n: i32) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %sum = scf.for %i = %zero to %n step %one iter_args(%count = %zero) -> (i32) : i32 {
+      %at = tt.addptr %p, %i : !tt.ptr<i32>, i32
+      %x = tt.load %at : !tt.ptr<i32>
+      %next = arith.addi %count, %x : i32
+      tt.store %at, %next : !tt.ptr<i32>
+      scf.yield %next : i32
+    }
+    tt.return
+  }
+
+  // All threads need the number if it ends a loop, is an address, or becomes part of a tensor.
+  // CHECK-LABEL: @decides
+  // CHECK-NOT: first_thread_loads
+  // CHECK: tt.return
+  tt.func public @decides(%p: !tt.ptr<i32>, %q: !tt.ptr<i32>, %r: !tt.ptr<i32>, %to: !tt.ptr<i32>) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %n = tt.load %p : !tt.ptr<i32>
+    tt.store %p, %one : !tt.ptr<i32>
+    scf.for %i = %zero to %n step %one : i32 {
+      tt.store %to, %i : !tt.ptr<i32>
+    }
+    %at = tt.load %q : !tt.ptr<i32>
+    tt.store %q, %one : !tt.ptr<i32>
+    %there = tt.addptr %to, %at : !tt.ptr<i32>, i32
+    tt.store %there, %one : !tt.ptr<i32>
+    %x = tt.load %r : !tt.ptr<i32>
+    tt.store %r, %one : !tt.ptr<i32>
+    %xs = tt.splat %x : i32 -> tensor<128xi32, #whole>
+    %i = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32, #whole>
+    %tos = tt.splat %to : !tt.ptr<i32> -> tensor<128x!tt.ptr<i32>, #whole>
+    %places = tt.addptr %tos, %i : tensor<128x!tt.ptr<i32>, #whole>, tensor<128xi32, #whole>
+    tt.store %places, %xs : tensor<128x!tt.ptr<i32>, #whole>
+    tt.return
+  }
+
   // With 64 elements, two warps hold copies of what the others store; addresses go through loops.
   // CHECK-LABEL: @few
   // CHECK: scf.for
