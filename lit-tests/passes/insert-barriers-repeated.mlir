@@ -47,7 +47,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 
-  // All threads need the number if it ends a loop, is an address, or becomes part of a tensor.
+  // All threads need the number if it is a bound or a condition, an address, part of a tensor, or goes back to a caller.
   // CHECK-LABEL: @decides
   // CHECK-NOT: first_thread_loads
   // CHECK: tt.return
@@ -71,6 +71,47 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     %places = tt.addptr %tos, %i : tensor<128x!tt.ptr<i32>, #whole>, tensor<128xi32, #whole>
     tt.store %places, %xs : tensor<128x!tt.ptr<i32>, #whole>
     tt.return
+  }
+
+  // CHECK-LABEL: @waits
+  // CHECK-NOT: first_thread_loads
+  // CHECK: tt.return
+  tt.func public @waits(%p: !tt.ptr<i32>) {
+    %zero = arith.constant 0 : i32
+    scf.while : () -> () {
+      %x = tt.load %p : !tt.ptr<i32>
+      tt.store %p, %zero : !tt.ptr<i32>
+      %more = arith.cmpi sgt, %x, %zero : i32
+      scf.condition(%more)
+    } do {
+      scf.yield
+    }
+    tt.return
+  }
+
+  // CHECK-LABEL: @branches
+  // CHECK-NOT: first_thread_loads
+  // CHECK: ^bb2
+  tt.func public @branches(%p: !tt.ptr<i32>) {
+    %zero = arith.constant 0 : i32
+    %x = tt.load %p : !tt.ptr<i32>
+    tt.store %p, %zero : !tt.ptr<i32>
+    %is = arith.cmpi sgt, %x, %zero : i32
+    cf.cond_br %is, ^bb1, ^bb2
+  ^bb1:
+    tt.return
+  ^bb2:
+    tt.return
+  }
+
+  // CHECK-LABEL: @returns
+  // CHECK-NOT: first_thread_loads
+  // CHECK: tt.return %
+  tt.func private @returns(%p: !tt.ptr<i32>) -> i32 {
+    %zero = arith.constant 0 : i32
+    %x = tt.load %p : !tt.ptr<i32>
+    tt.store %p, %zero : !tt.ptr<i32>
+    tt.return %x : i32
   }
 
   // With 64 elements, two warps hold copies of what the others store; addresses go through loops.

@@ -176,10 +176,13 @@ fn handed_on<'c: 'a, 'a>(
     if !targets.is_empty() {
         return Some(targets);
     }
+    let results: Vec<Value> = operation.result_values().collect();
+    // What has no results and no effects ends a block: it decides where all threads go on, or returns the number to them.
     let computes = operation.region_refs().len() == 0
+        && !results.is_empty()
         && operation.is_memory_effect_free()
         && operation.is_speculatable();
-    computes.then(|| operation.result_values().collect())
+    computes.then_some(results)
 }
 
 /// The first node from which on no op up to a write reads what is written: a barrier there does the same as before the write.
