@@ -133,10 +133,7 @@ impl Block {
 #[must_use]
 pub fn is_worth_it(first: &[u8], second: &[u8]) -> bool {
     let spilled = |cubin| cubin::resources(cubin)?.scratch;
-    match (spilled(first), spilled(second)) {
-        (Some(first), Some(second)) => is_less_spilled(first, second),
-        _ => false,
-    }
+    spilled(second).is_some_and(|second| is_less_spilled(spilled(first).unwrap_or(0), second))
 }
 
 fn is_less_spilled(first: u32, second: u32) -> bool {

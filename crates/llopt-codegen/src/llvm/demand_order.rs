@@ -448,6 +448,15 @@ mod tests {
         (nodes, instructions.iter().map(|(kind, _)| *kind).collect())
     }
 
+    /// Of instructions that a test makes one by one.
+    fn made_block(instructions: &[(Kind, Vec<usize>)]) -> (Vec<Node>, Vec<Kind>) {
+        let borrowed: Vec<(Kind, &[usize])> = instructions
+            .iter()
+            .map(|(kind, operands)| (*kind, operands.as_slice()))
+            .collect();
+        block(&borrowed)
+    }
+
     #[test]
     fn two_sums_take_each_element_when_it_is_there() {
         use Kind::{Computes, Loads, Stays};
@@ -509,11 +518,7 @@ mod tests {
                 add(Stays, &values);
             }
         }
-        let borrowed: Vec<(Kind, &[usize])> = instructions
-            .iter()
-            .map(|(kind, operands)| (*kind, operands.as_slice()))
-            .collect();
-        let (mut nodes, kinds) = block(&borrowed);
+        let (mut nodes, kinds) = made_block(&instructions);
         for (node, kind) in nodes.iter_mut().zip(&kinds) {
             node.words = u32::from(matches!(kind, Computes | Part));
         }
@@ -539,11 +544,7 @@ mod tests {
             instructions.push((Computes, vec![instructions.len() - 1, weight]));
             instructions.push((Disturbs, vec![instructions.len() - 1]));
         }
-        let borrowed: Vec<(Kind, &[usize])> = instructions
-            .iter()
-            .map(|(kind, operands)| (*kind, operands.as_slice()))
-            .collect();
-        let (mut nodes, kinds) = block(&borrowed);
+        let (mut nodes, kinds) = made_block(&instructions);
         for weight in 0..ELEMENTS {
             let scaled = scale + 1 + 3 * weight;
             let row = nodes.len();

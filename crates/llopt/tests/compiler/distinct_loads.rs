@@ -3,14 +3,10 @@
 
 use std::fmt::Write;
 
-use llopt::sim::reference::Limits;
-use llopt::sim::{Argument, Launch};
-use llopt::{Source, run_reference};
 use llopt_transforms::distinct_loads;
-use melior::ir::operation::OperationLike;
 use proptest::prelude::*;
 
-use super::loops::context;
+use super::loops::{rewritten, stored};
 
 const TILE: &str = "tensor<16x32xi32>";
 const WORDS: u32 = 2048;
@@ -160,30 +156,14 @@ fn program(places: &Tile, compared: &Tile, instead: &Tile, least: i32) -> String
 
 /// What a program stores.
 fn run(text: &str) -> Vec<u8> {
-    let words = (0..WORDS).map(|word| word.wrapping_mul(2_654_435_761) >> 8);
-    let arguments = vec![
-        Argument::Buffer(words.flat_map(u32::to_le_bytes).collect()),
-        Argument::Buffer(vec![0; 4 * (16 * 32 + 64)]),
-        Argument::Int(48),
-    ];
-    let mut launch = Launch::new([1, 1, 1], 32, arguments);
-    let source = Source::new("program", text);
-    run_reference(&source, &mut launch, Limits::default())
-        .unwrap_or_else(|error| panic!("{error}\n{text}"));
-    match &launch.arguments[1] {
-        Argument::Buffer(bytes) => bytes.clone(),
-        other => panic!("a buffer has become {other:?}"),
-    }
+    stored(text, WORDS, 4 * (16 * 32 + 64))
 }
 
 /// The program in which each address is loaded once.
 fn distinct(text: &str) -> String {
-    let context = context();
-    let module = llopt_mlir::parse_module(&context, text.as_bytes(), "program")
-        .unwrap_or_else(|errors| panic!("{}\n{text}", llopt_mlir::diagnostic::render(&errors)));
-    distinct_loads::rewrite(module.as_operation());
-    assert!(module.as_operation().verify(), "{}", module.as_operation());
-    module.as_operation().to_string()
+    rewritten(text, |module| {
+        distinct_loads::rewrite(module);
+    })
 }
 
 proptest! {

@@ -240,6 +240,31 @@ pub fn run(text: &str, [a, b, c]: [i64; 3]) -> Vec<u8> {
     }
 }
 
+/// What a program stores of its second parameter, of so many bytes; the first one points to so many words, and the third is 48.
+pub fn stored(text: &str, words: u32, bytes: usize) -> Vec<u8> {
+    let words = (0..words).map(|word| scrambled(word) >> 8);
+    let arguments = vec![
+        Argument::Buffer(words.flat_map(u32::to_le_bytes).collect()),
+        Argument::Buffer(vec![0; bytes]),
+        Argument::Int(48),
+    ];
+    match left(text, arguments).swap_remove(1) {
+        Argument::Buffer(bytes) => bytes,
+        other => panic!("a buffer has become {other:?}"),
+    }
+}
+
+/// A program after a transformation, which has to be valid.
+pub fn rewritten(text: &str, rewrite: impl FnOnce(OperationRef<'_, '_>)) -> String {
+    let context = context();
+    let module = llopt_mlir::parse_module(&context, text.as_bytes(), "program")
+        .unwrap_or_else(|errors| panic!("{}\n{text}", llopt_mlir::diagnostic::render(&errors)));
+    let module = module.as_operation();
+    rewrite(module);
+    assert!(module.verify(), "{module}");
+    module.to_string()
+}
+
 pub fn context() -> Context {
     let registry = DialectRegistry::new();
     llopt_mlir::register_upstream_dialects(&registry);
