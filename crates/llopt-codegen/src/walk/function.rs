@@ -5,13 +5,14 @@
 //! imports, so this file knows no op. If a region is emitted in the middle of an op, as a reduction emits its
 //! combination, the function from an operation to its code ([`EmitOperation`]) is a field of the lowering.
 
-use llopt_mlir::ir::key;
+use llopt_mlir::ir::{ValueExt, key};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::debug_info::DISubprogram;
-use llopt_plan::facts::ValueFacts;
+use llopt_plan::elementwise;
+use llopt_plan::facts::{DimFacts, ValueFacts};
 use llopt_plan::plans::Plans;
 use llopt_plan::tensor::{TensorType, ValueType};
 use llopt_plan::types::Types;
@@ -227,7 +228,8 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
     /// One LLVM value for all registers of a thread that are known to hold the same number in every thread: they are
     /// in one aligned run along which the value does not vary. A mask `i < n` with `n` a multiple of the vector is
     /// then one comparison for the vector, and not one for each element, which the optimiser could not derive, since
-    /// it does not know what divides `n`.
+    /// it does not know what divides `n`. For the same reason a remainder `i % n` is computed once for a run of `i`, and
+    /// a sum for each of the others.
     fn one_for_each_run(
         &self,
         value: Value<'_, '_>,
@@ -245,8 +247,33 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
         else {
             return registers;
         };
-        let runs: Vec<u64> = facts.dims.iter().map(|dim| dim.constancy.get()).collect();
-        match tensor.first_of_runs(&runs) {
+        let equal: Vec<u64> = facts.dims.iter().map(|dim| dim.constancy.get()).collect();
+        // What remains of numbers that follow each other follows each other, too; a division takes long.
+        let divides = value
+            .defining_op()
+            .is_some_and(elementwise::is_integer_quotient);
+        if divides {
+            let follows = |dim: &DimFacts| dim.contiguity > dim.constancy;
+            let counts: Vec<bool> = facts.dims.iter().map(follows).collect();
+            let runs = facts.dims.iter().zip(&equal).zip(&counts);
+            let runs: Vec<u64> = runs
+                .map(|((dim, equal), counts)| match counts {
+                    true => dim.contiguity.get(),
+                    false => *equal,
+                })
+                .collect();
+            if let Some(first) = tensor.first_of_runs(&runs)
+                && let Some(distances) = tensor.distances_in_runs(&first, &runs, &counts)
+            {
+                let of_run = first.into_iter().zip(distances);
+                let register = |(first, distance): (usize, i64)| {
+                    let number: V<'_> = registers[first];
+                    self.e.add(number, self.e.int_like(number, distance))
+                };
+                return of_run.map(register).collect();
+            }
+        }
+        match tensor.first_of_runs(&equal) {
             Some(first) => first.into_iter().map(|first| registers[first]).collect(),
             None => registers,
         }

@@ -95,13 +95,22 @@ pub(crate) fn instructions(op: OperationRef<'_, '_>) -> f32 {
     if takes_several { SEVERAL } else { 1.0 }
 }
 
-/// Whether an op divides integers of 64 bits by a number that is not known.
+/// Whether an op divides integers by a number that is not known, or gives what remains.
+#[must_use]
+pub fn is_integer_quotient(op: OperationRef<'_, '_>) -> bool {
+    let of = |kind| Kind::of(kind) == Kind::Quotient;
+    arith::Op::of(op).is_some_and(of)
+        && known_divisor(op).is_none()
+        && op.result_value(0).is_some_and(|value| {
+            let element = types::element(value.r#type().element_or_self());
+            matches!(element, Some(Element::Int(_)))
+        })
+}
+
+/// Whether these integers have 64 bits.
 #[must_use]
 pub fn is_wide_quotient(op: OperationRef<'_, '_>) -> bool {
-    let of = |kind| Kind::of(kind) == Kind::Quotient;
-    let is_quotient = arith::Op::of(op).is_some_and(of);
-    is_quotient
-        && known_divisor(op).is_none()
+    is_integer_quotient(op)
         && op.result_value(0).is_some_and(|value| {
             let element = types::element(value.r#type().element_or_self());
             element == Some(Element::Int(64))

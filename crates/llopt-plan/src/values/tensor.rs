@@ -190,6 +190,42 @@ impl TensorType {
         of_run.iter().enumerate().any(repeats).then_some(of_run)
     }
 
+    /// How far the element of each register lies behind that of the register that `first` names, in elements along the
+    /// dimensions with `counts` and within aligned runs of `runs[d]` elements; `None` if that differs among threads.
+    ///
+    /// Places are sums modulo two. Where no thread's number changes a bit that a register's number changes, the bits of
+    /// both add up like integers, and what registers are apart is the same in all threads.
+    #[must_use]
+    pub fn distances_in_runs(
+        &self,
+        first: &[usize],
+        runs: &[u64],
+        counts: &[bool],
+    ) -> Option<Vec<i64>> {
+        let of_registers = self.layout.flat_bases_of(Dim::REGISTER).iter();
+        let by_registers = of_registers.fold(0, |all, basis| all | basis);
+        let of_threads = PLACES
+            .iter()
+            .flat_map(|place| self.layout.flat_bases_of(*place));
+        let by_threads = of_threads.fold(0, |all, basis| all | basis);
+        let mut distances = vec![0; first.len()];
+        for (dim, run) in runs.iter().enumerate() {
+            let (low, bits) = self.bits_of_dim(dim);
+            let inside = ((1u32 << bits.min(run.trailing_zeros())) - 1) << low;
+            if !counts[dim] {
+                continue;
+            }
+            if by_registers & by_threads & inside != 0 {
+                return None;
+            }
+            let place = |register: usize| i64::from((self.element_in(register) & inside) >> low);
+            for (register, first) in first.iter().enumerate() {
+                distances[register] += place(register) - place(*first);
+            }
+        }
+        Some(distances)
+    }
+
     /// The bits of the thread's number whose setting only repeats other threads' elements.
     #[must_use]
     pub fn free_threads(&self) -> u32 {
@@ -436,6 +472,24 @@ mod tests {
         assert_eq!(tensor.first_of_runs(&[8, 4]), Some(vec![0, 0, 0, 0]));
         // Along the rows each thread holds one element.
         assert_eq!(tensor.first_of_runs(&[8, 1]), None);
+    }
+
+    #[test]
+    fn registers_of_a_run_are_apart() {
+        let tensor = rows();
+        let first = tensor.first_of_runs(&[1, 4]).unwrap();
+        let distances = |counts: [bool; 2]| tensor.distances_in_runs(&first, &[1, 4], &counts);
+        assert_eq!(distances([false, true]), Some(vec![0, 1, 2, 3]));
+        assert_eq!(distances([false, false]), Some(vec![0; 4]));
+        // Odd lanes have the elements of a pair the other way round.
+        let swapped = TensorType::from_numbers(
+            tensor.element,
+            vec![8],
+            &[(Dim::REGISTER, vec![1]), (Dim::LANE, vec![3, 4])],
+        );
+        let swapped = swapped.unwrap();
+        let first = swapped.first_of_runs(&[2]).unwrap();
+        assert_eq!(swapped.distances_in_runs(&first, &[2], &[true]), None);
     }
 
     #[test]
