@@ -28,10 +28,8 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 
-  // Only the thread that stores needs what is loaded, so that it alone loads.
+  // Only the thread that stores needs what is loaded, so the others need not wait.
   // CHECK-LABEL: @count
-  // CHECK-NOT: ttg.barrier
-  // CHECK: tt.load {{.*}} {barrier.first_thread_loads}
   // CHECK-NOT: ttg.barrier
   // CHECK: tt.return
   tt.func public @count(%p: !tt.ptr<i32>, %n: i32) {
@@ -49,7 +47,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 
   // All threads need the number if it is a bound or a condition, an address, part of a tensor, or goes back to a caller.
   // CHECK-LABEL: @decides
-  // CHECK-NOT: first_thread_loads
+  // CHECK-COUNT-3: ttg.barrier all
   // CHECK: tt.return
   tt.func public @decides(%p: !tt.ptr<i32>, %q: !tt.ptr<i32>, %r: !tt.ptr<i32>, %to: !tt.ptr<i32>) {
     %zero = arith.constant 0 : i32
@@ -74,7 +72,8 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   }
 
   // CHECK-LABEL: @waits
-  // CHECK-NOT: first_thread_loads
+  // CHECK: tt.load
+  // CHECK-NEXT: ttg.barrier all
   // CHECK: tt.return
   tt.func public @waits(%p: !tt.ptr<i32>) {
     %zero = arith.constant 0 : i32
@@ -90,7 +89,8 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   }
 
   // CHECK-LABEL: @branches
-  // CHECK-NOT: first_thread_loads
+  // CHECK: tt.load
+  // CHECK-NEXT: ttg.barrier all
   // CHECK: ^bb2
   tt.func public @branches(%p: !tt.ptr<i32>) {
     %zero = arith.constant 0 : i32
@@ -105,7 +105,8 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   }
 
   // CHECK-LABEL: @returns
-  // CHECK-NOT: first_thread_loads
+  // CHECK: tt.load
+  // CHECK-NEXT: ttg.barrier all
   // CHECK: tt.return %
   tt.func private @returns(%p: !tt.ptr<i32>) -> i32 {
     %zero = arith.constant 0 : i32

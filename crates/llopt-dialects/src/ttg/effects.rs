@@ -27,9 +27,6 @@ pub const ARRIVES_BY_WARP: &str = "barrier.by_warp";
 /// The attribute of such an arrival if the lanes of each warp need not meet before one of them arrives.
 pub const LANES_HAVE_MET: &str = "barrier.lanes_have_met";
 
-/// The attribute of a load of a scalar of which only the thread that stores scalars needs the result: it alone loads.
-pub const FIRST_THREAD_LOADS: &str = "barrier.first_thread_loads";
-
 /// An allocation; with an initial value also a write. A buffer that is never written again has
 /// no effect until it has an address, so that equal ones can be merged and unused ones dropped.
 pub fn local_alloc<'c, 'a>(operation: LocalAllocOp<'c, 'a>, effects: &mut EffectSink<'c, 'a>) {

@@ -5,9 +5,7 @@
 //! other threads' elements load them, but only one of them stores.
 
 use llopt_dialects::tt::{self, CacheModifier, EvictionPolicy};
-use llopt_dialects::ttg::effects::FIRST_THREAD_LOADS;
 use llopt_dialects::{Op, amdg};
-use llopt_mlir::ir::OperationExt;
 use llopt_plan::element::Element;
 use llopt_plan::facts::AxisFacts;
 use llopt_plan::global_access::{Addresses, Groups, choose_groups, mask_width};
@@ -89,24 +87,15 @@ pub(crate) fn load(lowering: &mut FunctionLowering<'_, '_>, op: tt::LoadOp<'_, '
     let groups = pointer_groups(lowering.program, &of, element, op.ptr(), op.mask());
     record_access(lowering, operation, false, element, &groups);
     let groups = lowering.late.wanted(groups);
-    let mut load = PointerLoad {
+    let load = PointerLoad {
         element,
         caching,
         pointers,
-        masks: masks.clone(),
+        masks,
         other,
     };
-    if operation.discardable_attr(FIRST_THREAD_LOADS).is_some()
-        && let Some(acts) = acting_thread(lowering, &of)
-    {
-        let acts = match masks.as_deref() {
-            Some([mask]) => lowering.e.and(acts, *mask),
-            _ => acts,
-        };
-        load.masks = Some(Registers::from([acts]));
-    }
     let values = load_groups(lowering, &of, &groups, &load);
-    if let (Some(mask), Some(masks)) = (op.mask(), &masks) {
+    if let (Some(mask), Some(masks)) = (op.mask(), &load.masks) {
         let first = groups.groups.iter().map(|group| group[0]);
         let (e, hooks) = (lowering.e, lowering.hooks());
         lowering
