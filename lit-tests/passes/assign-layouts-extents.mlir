@@ -37,6 +37,41 @@ module {
     tt.return
   }
 
+  // Tokens of one page follow each other: where a table of pages is read at a quotient, neighbours have one page. Channels are
+  // four elements apart.
+  // CHECK-LABEL: @pages_of_a_table
+  // CHECK: tt.load %{{.+}} : tensor<64x32x!tt.ptr<f16>, #[[DOWN]]>
+  tt.func public @pages_of_a_table(%cache: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %table: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %to: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %page: i32, %of_page: i32 {tt.divisibility = 16 : i32}, %n: i32) {
+    %i = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+    %j = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+    %none = arith.constant dense<0> : tensor<64xi32>
+    %ns = tt.splat %n : i32 -> tensor<64xi32>
+    %is = arith.cmpi slt, %i, %ns : tensor<64xi32>
+    %pages = tt.splat %page : i32 -> tensor<64xi32>
+    %which = arith.divsi %i, %pages : tensor<64xi32>
+    %slot = arith.remsi %i, %pages : tensor<64xi32>
+    %tables = tt.splat %table : !tt.ptr<i32> -> tensor<64x!tt.ptr<i32>>
+    %entries = tt.addptr %tables, %which : tensor<64x!tt.ptr<i32>>, tensor<64xi32>
+    %found = tt.load %entries, %is, %none : tensor<64x!tt.ptr<i32>>
+    %of_pages = tt.splat %of_page : i32 -> tensor<64xi32>
+    %starts = arith.muli %found, %of_pages : tensor<64xi32>
+    %tokens = arith.addi %starts, %slot : tensor<64xi32>
+    %of_channels = arith.constant dense<4> : tensor<32xi32>
+    %channels = arith.muli %j, %of_channels : tensor<32xi32>
+    %t1 = tt.expand_dims %tokens {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %c1 = tt.expand_dims %channels {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+    %t = tt.broadcast %t1 : tensor<64x1xi32> -> tensor<64x32xi32>
+    %c = tt.broadcast %c1 : tensor<1x32xi32> -> tensor<64x32xi32>
+    %offsets = arith.addi %t, %c : tensor<64x32xi32>
+    %from = tt.splat %cache : !tt.ptr<f16> -> tensor<64x32x!tt.ptr<f16>>
+    %addresses = tt.addptr %from, %offsets : tensor<64x32x!tt.ptr<f16>>, tensor<64x32xi32>
+    %x = tt.load %addresses : tensor<64x32x!tt.ptr<f16>>
+    %tos = tt.splat %to : !tt.ptr<f16> -> tensor<64x32x!tt.ptr<f16>>
+    %out = tt.addptr %tos, %offsets : tensor<64x32x!tt.ptr<f16>>, tensor<64x32xi32>
+    tt.store %out, %x : tensor<64x32x!tt.ptr<f16>>
+    tt.return
+  }
+
   // Columns that are a multiple of 16 elements apart share no sectors, rows that are an unknown number apart may.
   // CHECK-LABEL: @strides_of_which_one_is_a_multiple
   // CHECK: tt.load %{{.+}} : tensor<64x32x!tt.ptr<f16>, #[[DOWN]]>

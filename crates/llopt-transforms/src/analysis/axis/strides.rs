@@ -14,6 +14,9 @@
 //! integers are made of, as by a product with 0.5. Where a choice or a bound has one of two values, both may have the
 //! same strides, or one of them is the same everywhere and seldom taken.
 //!
+//! Tables are read at places that are quotients: the page of a token, `table[i / n]`. Where neighbours read one place they have
+//! one page, but for masks, so the rest of their addresses says how far apart they are.
+//!
 //! Extents are often arguments. A divisor that is the same everywhere but unknown is taken for an extent of some tens at
 //! least: then a row `x / n` is mostly its neighbour's, and a column `x % n` the next one, as in a convolution that counts all
 //! pixels of its images together. Of a stride that is an argument a divisor may be known, and it is no less than that: rows
@@ -242,11 +245,22 @@ impl LinearValues {
                             start: linear.start,
                         })
                     }
+                    // Whatever they are, elements that are read at one place are equal.
+                    Integers::Read => {
+                        let linear = operand(0)?;
+                        let of_address = |stride: &Stride| match *stride {
+                            Stride::NONE => Stride::NONE,
+                            _ => Stride::UNKNOWN,
+                        };
+                        Some(Linear {
+                            strides: linear.strides.iter().map(of_address).collect(),
+                            start: facts(operation.result_value(0)?).divisor(),
+                        })
+                    }
                     Integers::Unknown
                     | Integers::Bits
                     | Integers::Elementwise
                     | Integers::IfPure
-                    | Integers::Read
                     | Integers::Program
                     | Integers::Element
                     | Integers::Reshape
