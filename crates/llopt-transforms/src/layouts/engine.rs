@@ -35,6 +35,7 @@ use super::pressure::{self, Beside};
 use super::products::Product;
 use super::relation::Relation;
 use crate::axis::strides::LinearValues;
+use crate::loops::unroll::STAGES;
 
 /// The cost of an inline assembly that packs elements other than neighbours: more than anything else, but finite, for
 /// cases in which no layout avoids it.
@@ -522,7 +523,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     }
 }
 
-/// Whether a product only adds to an accumulator what a loop loads for this operand.
+/// Whether a product only adds to an accumulator what a loop loads for this operand iterations ahead.
 fn runs_on<'c: 'a, 'a>(operand: usize, product: OperationRef<'c, 'a>) -> bool {
     let block = product.parent_block();
     let is_here = |operation: OperationRef<'c, 'a>| operation.parent_block() == block;
@@ -546,7 +547,11 @@ fn runs_on<'c: 'a, 'a>(operand: usize, product: OperationRef<'c, 'a>) -> bool {
     let is_loaded = maker.is_some_and(|operation| {
         OpFacts::of(operation).anchor == Some(LayoutAnchor::Load) && is_here(operation)
     });
-    is_sum && adds && is_loaded
+    let is_ahead = product.parent_op().is_some_and(|parent| {
+        let stages = parent.attr(STAGES).and_then(AttributeExt::as_int::<u32>);
+        stages != Some(1)
+    });
+    is_sum && adds && is_loaded && is_ahead
 }
 
 /// Whether an inline assembly of several elements at a time (`packed_element`) packs neighbours along the last

@@ -542,8 +542,8 @@ impl Product {
             begins(memory.out_dim_size(depth), row.k)
                 .all(|depth| how.may_begin_at(how.place(outer, depth).bytes))
         });
-        // Both factors have to fit.
-        if !fits || bytes > u64::from(self.target.shared_memory_limit()) / 2 {
+        // All that is stored at one time is counted when layouts are chosen ([`super::stored`]).
+        if !fits || bytes > u64::from(self.target.shared_memory_limit()) {
             return None;
         }
         let more = match operand {
