@@ -22,6 +22,7 @@ pub mod optimize;
 pub(crate) mod parts_where_taken;
 pub(crate) mod recomputed;
 pub(crate) mod recurrences;
+pub(crate) mod rows_apart;
 pub(crate) mod strength_reduction;
 pub(crate) mod trip_counts;
 pub(crate) mod vector_arithmetic;

@@ -17,6 +17,7 @@ use std::collections::HashMap;
 
 use inkwell::AddressSpace;
 use inkwell::basic_block::BasicBlock;
+use inkwell::builder::Builder;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Module;
 use inkwell::values::{
@@ -32,17 +33,45 @@ const HIDES: &str = "llvm.launder.invariant.group";
 /// Fewer pointers are advanced as they are.
 const FEWEST: usize = 2;
 
+/// Hides from LLVM what pointers are, without an instruction.
+pub(crate) struct Hides<'a, 'ctx> {
+    module: &'a Module<'ctx>,
+    intrinsic: Intrinsic,
+}
+
+impl<'a, 'ctx> Hides<'a, 'ctx> {
+    pub(crate) fn of(module: &'a Module<'ctx>) -> Option<Self> {
+        let intrinsic = Intrinsic::find(HIDES)?;
+        Some(Self { module, intrinsic })
+    }
+
+    /// The same pointer.
+    pub(crate) fn hide(
+        &self,
+        builder: &Builder<'ctx>,
+        pointer: PointerValue<'ctx>,
+    ) -> Option<PointerValue<'ctx>> {
+        let r#type = pointer.get_type().into();
+        let hides = self.intrinsic.get_declaration(self.module, &[r#type])?;
+        let call = builder.build_call(hides, &[pointer.into()], "").ok()?;
+        match BasicValueEnum::try_from(call.as_any_value_enum()).ok()? {
+            BasicValueEnum::PointerValue(hidden) => Some(hidden),
+            _ => None,
+        }
+    }
+}
+
 /// A pointer that a loop advances.
-struct Recurrence<'ctx> {
-    phi: InstructionValue<'ctx>,
+pub(crate) struct Recurrence<'ctx> {
+    pub(crate) phi: InstructionValue<'ctx>,
     /// The position of its value before the loop, that value, and the block that it comes from.
     operand: u32,
-    before: PointerValue<'ctx>,
+    pub(crate) before: PointerValue<'ctx>,
     from: BasicBlock<'ctx>,
 }
 
 impl<'ctx> Recurrence<'ctx> {
-    fn of(instruction: InstructionValue<'ctx>) -> Option<Self> {
+    pub(crate) fn of(instruction: InstructionValue<'ctx>) -> Option<Self> {
         let phi = PhiValue::try_from(instruction).ok()?;
         let BasicValueEnum::PointerValue(own) = phi.as_basic_value() else {
             return None;
@@ -68,6 +97,16 @@ impl<'ctx> Recurrence<'ctx> {
             before: before.into_pointer_value(),
             from,
         })
+    }
+
+    /// What it is in the next iteration.
+    pub(crate) fn next(&self) -> Option<InstructionValue<'ctx>> {
+        address(operand(self.phi, 1 - self.operand)?)
+    }
+
+    /// Lets it be what it is before the loop throughout.
+    pub(crate) fn stop(&self) {
+        self.phi.set_operand(1 - self.operand, self.before);
     }
 
     /// The pointer before the loop without constants that are added to it.
@@ -124,7 +163,7 @@ fn loads_from_shared_memory(instruction: InstructionValue<'_>) -> bool {
 
 /// Hides what the pointers are that a loop advances.
 pub(crate) fn hide_beginnings(module: &Module<'_>) {
-    let Some(hides) = Intrinsic::find(HIDES) else {
+    let Some(hides) = Hides::of(module) else {
         return;
     };
     let builder = module.get_context().create_builder();
@@ -149,16 +188,8 @@ pub(crate) fn hide_beginnings(module: &Module<'_>) {
                 if !is_sum || shared[&recurrence.base()] > 1 {
                     continue;
                 }
-                let r#type = recurrence.before.get_type().into();
-                let Some(hides) = hides.get_declaration(module, &[r#type]) else {
-                    continue;
-                };
                 builder.position_before(&last);
-                let hidden = builder.build_call(hides, &[recurrence.before.into()], "");
-                if let Ok(BasicValueEnum::PointerValue(hidden)) = hidden
-                    .map_err(|_| ())
-                    .and_then(|call| BasicValueEnum::try_from(call.as_any_value_enum()))
-                {
+                if let Some(hidden) = hides.hide(&builder, recurrence.before) {
                     recurrence.phi.set_operand(recurrence.operand, hidden);
                 }
             }

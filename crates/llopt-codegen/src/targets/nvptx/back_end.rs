@@ -11,7 +11,7 @@ use super::{Nvptx, library};
 use crate::llvm::c_api::OmittedPass;
 use crate::llvm::instructions::change_all;
 use crate::llvm::library_search::Library;
-use crate::llvm::{c_api, demand_order, early_values, recurrences, trip_counts};
+use crate::llvm::{c_api, demand_order, early_values, recurrences, rows_apart, trip_counts};
 use crate::options::CodegenOptions;
 use crate::targets::back_end::{BackEnd, Effect, VendorPasses};
 
@@ -78,6 +78,7 @@ impl BackEnd for Nvptx {
     fn after_optimization(&self, module: &Module<'_>) -> bool {
         widen_indices(module);
         fold_address_offsets(module);
+        rows_apart::advance_one(module, self.target, self);
         recurrences::hide_beginnings(module);
         trip_counts::show(module);
         early_values::compute_early(module, self.target, self);
