@@ -6,7 +6,8 @@ module {
   // advances two, and each other one is as far behind the one before it.
   // CHECK-LABEL: .entry product(
   // CHECK: $L__BB0_2:
-  // CHECK: add.s64 [[A:%rd[0-9]+]], [[A0:%rd[0-9]+]], [[D:%rd[0-9]+]];
+  // CHECK: ld.global.v4.b32 {{.*}}, {{\[}}[[A0:%rd[0-9]+]]];
+  // CHECK: add.s64 [[A:%rd[0-9]+]], [[A0]], [[D:%rd[0-9]+]];
   // CHECK: add.s64 [[A2:%rd[0-9]+]], [[A]], [[D]];
   // CHECK: add.s64 [[A3:%rd[0-9]+]], [[A2]], [[D]];
   // CHECK: wgmma.mma_async

@@ -6,11 +6,11 @@
 //! An assembler takes as many registers as it finds useful, and does not know where one more makes a block fewer resident. A
 //! multiprocessor with two blocks of 178 registers and 128 threads has room for three of 168. So an object whose registers
 //! leave few blocks resident, as memory and threads would not, is assembled once more with the bound for one more block. The
-//! second object is taken if next to nothing is spilled in it.
+//! second object is taken if next to nothing is spilled in it, or little where a single block would be resident.
 //!
 //! Times on an H100 (2026-11-27) with the bound, as a share of those without:
 //!
-//! | kernel | blocks | registers | spilled | time |
+//! | kernel | blocks | registers | registers spilled | time |
 //! |---|---|---|---:|---:|
 //! | backward pass of a scan in chunks | 2 to 3 | 178 to 168 | 0 | 0.80 |
 //! | gating of experts, 16 warps | 3 to 4 | 40 to 32 | 0 | 0.81 |
@@ -28,6 +28,7 @@
 //! | scales of a weight, 8 warps | 4 to 5 | 60 to 48 | 2 | 1.06 |
 //! | mixture of experts | 2 to 3 | 176 to 168 | 10 | 0.96 |
 //! | backward pass of a layer norm, 8 warps | 2 to 3 | 95 to 80 | 8 | 1.04 |
+//! | products of quantised rows, 8 warps (2026-11-28) | 1 to 2 | 142 to 128 | 4 | 0.75 |
 //!
 //! # More registers
 //!
@@ -62,6 +63,8 @@ const FEW: u32 = 3;
 const UNIT: u32 = 8;
 /// The most bytes of a thread that may be spilled: two registers.
 const SPILLED: u32 = 8;
+/// The same where there is a single block, whose waits no other one hides.
+const SPILLED_ALONE: u32 = 32;
 /// The share of its registers, in quarters, with which an assembler may do.
 const QUARTERS: u32 = 3;
 
@@ -108,7 +111,7 @@ impl Block {
         resources.scratch.unwrap_or(0) > SPILLED && resources.registers.is_some_and(is_less)
     }
 
-    /// The PTX to be assembled once more, if it is worth it, to see [whether that is faster](is_worth_it): with a bound on
+    /// The PTX to be assembled once more, if it is worth it, to see [whether that is faster](Self::is_worth_it): with a bound on
     /// registers with which one more of such blocks would be resident, or with as many registers as a thread may have. `cubin`
     /// is what it was assembled to.
     #[must_use]
@@ -127,17 +130,28 @@ impl Block {
         let (threads, after) = after.split_once('\n')?;
         Some(format!("{before}{THREADS}{threads}\n.{directive}\n{after}"))
     }
+
+    /// Whether what was assembled once more spills next to nothing, or a quarter less than at first.
+    #[must_use]
+    pub fn is_worth_it(self, first: &[u8], second: &[u8], target: Target) -> bool {
+        let first = cubin::resources(first).unwrap_or_default();
+        let spilled = cubin::resources(second).and_then(|second| second.scratch);
+        let most = self.most_spilled(&first, target);
+        spilled.is_some_and(|second| is_less_spilled(first.scratch.unwrap_or(0), second, most))
+    }
+
+    /// The bytes of a thread that may be spilled for one more block than there are with these resources.
+    fn most_spilled(self, first: &Resources, target: Target) -> u32 {
+        let resident = |registers| target.resident_blocks(self.threads, registers, self.shared);
+        match first.registers.map(resident) {
+            Some(1) => SPILLED_ALONE,
+            _ => SPILLED,
+        }
+    }
 }
 
-/// Whether what was assembled once more spills next to nothing, or a quarter less than at first.
-#[must_use]
-pub fn is_worth_it(first: &[u8], second: &[u8]) -> bool {
-    let spilled = |cubin| cubin::resources(cubin)?.scratch;
-    spilled(second).is_some_and(|second| is_less_spilled(spilled(first).unwrap_or(0), second))
-}
-
-fn is_less_spilled(first: u32, second: u32) -> bool {
-    second <= SPILLED.max(SPILLED_QUARTERS * first / 4)
+fn is_less_spilled(first: u32, second: u32, most: u32) -> bool {
+    second <= most.max(SPILLED_QUARTERS * first / 4)
 }
 
 #[cfg(test)]
@@ -182,8 +196,22 @@ mod tests {
         assert!(!lacks(128, 255, 648));
         assert!(!lacks(512, 128, 352));
         assert!(!lacks(128, 32, 0));
-        assert!(is_less_spilled(5_656, 2_784));
-        assert!(!is_less_spilled(1_512, 1_376));
+        assert!(is_less_spilled(5_656, 2_784, SPILLED));
+        assert!(!is_less_spilled(1_512, 1_376, SPILLED));
+    }
+
+    #[test]
+    fn a_single_block_may_spill_a_little_for_another_one() {
+        let most = |threads, registers| {
+            let resources = Resources {
+                registers: Some(registers),
+                ..Resources::default()
+            };
+            let target = Target::parse("cuda:90").expect("it is in the table");
+            Block { threads, shared: 0 }.most_spilled(&resources, target)
+        };
+        assert_eq!(most(256, 142), SPILLED_ALONE);
+        assert_eq!(most(128, 178), SPILLED);
     }
 
     #[test]

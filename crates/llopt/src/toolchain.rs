@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::metadata::Resources;
-use crate::residency::{self, Block};
+use crate::residency::Block;
 use crate::{Error, Options};
 
 /// The path of `ptxas`: the option if given, else the environment variable `LLOPT_PTXAS`, else Triton's
@@ -141,7 +141,7 @@ pub(crate) fn assemble_ptx(ptx: &str, block: Block, options: &Options) -> Result
         return Ok(first);
     };
     let second = assemble(&again, options)?;
-    let is_better = residency::is_worth_it(&first.cubin, &second.cubin);
+    let is_better = block.is_worth_it(&first.cubin, &second.cubin, options.target);
     Ok(if is_better { second } else { first })
 }
 

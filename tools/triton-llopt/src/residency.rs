@@ -1,7 +1,7 @@
 //! PTX to be assembled once more, with another distribution of registers.
 
 use llopt::Target;
-use llopt::residency::{self, Block};
+use llopt::residency::Block;
 use pyo3::prelude::*;
 
 use crate::failure;
@@ -17,13 +17,25 @@ pub(crate) fn again(
     shared: u64,
     target: &str,
 ) -> PyResult<Option<String>> {
-    let target = Target::parse(target)
-        .map_err(|error| failure::raise(py, "UnknownTargetError", (error.to_string(),)))?;
+    let target = parsed(py, target)?;
     Ok(Block { threads, shared }.again(ptx, cubin, target))
 }
 
-/// Whether the second cubin is better than the first.
+/// Whether the second cubin is better than the first, for such blocks.
 #[pyfunction]
-pub(crate) fn is_worth_it(first: &[u8], second: &[u8]) -> bool {
-    residency::is_worth_it(first, second)
+pub(crate) fn is_worth_it(
+    py: Python<'_>,
+    first: &[u8],
+    second: &[u8],
+    threads: u32,
+    shared: u64,
+    target: &str,
+) -> PyResult<bool> {
+    let target = parsed(py, target)?;
+    Ok(Block { threads, shared }.is_worth_it(first, second, target))
+}
+
+fn parsed(py: Python<'_>, target: &str) -> PyResult<Target> {
+    Target::parse(target)
+        .map_err(|error| failure::raise(py, "UnknownTargetError", (error.to_string(),)))
 }

@@ -135,11 +135,12 @@ class _Stages:
         if not self.is_ours(source, "ptx") or self.options.maxnreg is not None:
             return first
         threads = metadata["num_warps"] * self.options.warp_size
-        again = _llopt.again(source, first, threads, metadata["shared"], self.target)
+        block = (threads, metadata["shared"], self.target)
+        again = _llopt.again(source, first, *block)
         if again is None:
             return first
         second = assemble(again, metadata)
-        return second if _llopt.is_worth_it(first, second) else first
+        return second if _llopt.is_worth_it(first, second, *block) else first
 
     def simulated(self, source, metadata):
         """The binary of the simulated machine is the optimised LLVM IR."""
