@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use llopt_dialects::tables::types::{Pointer, element_or_self};
-use llopt_mlir::ir::{OperationExt, attr};
+use llopt_mlir::ir::{OperationExt, ValueExt, attr};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
 use llopt_target::Feature;
@@ -256,6 +256,7 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
             by_memory: scheduled.is_bound_by_memory(),
             warps: self.warps,
             spills: wanted_registers > registers,
+            only_sums: only_add_up(of),
             waiting: beside::waiting(of, &factors, scheduled, self.warps, plans),
         };
         let most = if residence.is_alone { 1 } else { u32::MAX };
@@ -374,4 +375,14 @@ fn others(
     let buffers = FunctionBuffers::of(function, plans, &HashMap::new());
     let buffers = buffers.map_err(|complaint| complaint.to_string())?;
     Ok(buffers.bytes_during(of.operation(), replaced))
+}
+
+/// Whether what products of a loop give is only what they add to in the next iteration.
+fn only_add_up(of: For<'_, '_>) -> bool {
+    let results = loads::all_products(of)
+        .into_iter()
+        .flat_map(|product| product.result_values());
+    results
+        .flat_map(|result| result.users())
+        .all(|user| user == of.terminator())
 }
