@@ -537,8 +537,13 @@ fn path<'c: 'a, 'a>(
         }
         direct = vec![whole.clone()];
     }
+    let makes_factors = |read: &Read<'c, 'a>| {
+        let mut conversions = read.conversions.iter();
+        !read.conversions.is_empty() && conversions.all(|of| plans.makes_factor(of.operation()))
+    };
     let through = |reads: &[Read<'c, 'a>]| {
-        ring::between(plans, tensor, &types(reads), copied, brought, parts)
+        let pairs = reads.iter().all(makes_factors);
+        ring::between(plans, tensor, &types(reads), copied, brought, parts, pairs)
     };
     let registers = match direct.len() {
         1 => direct,
