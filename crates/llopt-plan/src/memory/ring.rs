@@ -19,6 +19,7 @@ use llopt_target::Target;
 use crate::conversion::moved_bits;
 use crate::copy_sectors::Copies;
 use crate::global_access::Groups;
+use crate::operand_words;
 use crate::shared_access::{self, Buffer, PAIRED_BITS};
 use crate::tensor::TensorType;
 
@@ -47,7 +48,7 @@ pub struct Ring<'t> {
     /// ([`SwizzleRequest::parts`]).
     pub parts: u32,
     /// Whether the readers are factors of matrix units, so that words that are read apart from those that they are
-    /// multiplied with have to be moved ([`shared_access::price_of_pairs`]).
+    /// multiplied with have to be moved ([`operand_words::price_of_pairs`]).
     pub pairs: bool,
     /// The target.
     pub target: Target,
@@ -208,7 +209,7 @@ impl Ring<'_> {
         let mut slots = slots.into_iter();
         let is_whole = slots.any(|slot| (moved(slot) ^ moved(0)) & self.parts != 0);
         let moved = match self.pairs {
-            true => shared_access::price_of_pairs(&load, target),
+            true => operand_words::price_of_pairs(&load, target),
             false => 0.0,
         };
         (!is_whole).then(|| self.price(&load) + moved)

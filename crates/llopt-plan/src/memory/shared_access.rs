@@ -142,23 +142,6 @@ pub fn price_in_pairs(access: &SharedAccess, target: Target) -> f32 {
     price(access, target) - spared as f32 * target.movement_costs().issue
 }
 
-/// What it takes a warp to bring together the words of a matrix instruction's operand that loads of a factor have put
-/// elsewhere.
-///
-/// An operand has its words in registers side by side, and so has a load of several words. In the layout of a factor
-/// the words `2i` and `2i + 1` of a thread are of the same operand. If a load brings one of them next to another word,
-/// both are moved.
-#[must_use]
-pub fn price_of_pairs(load: &SharedAccess, target: Target) -> f32 {
-    let instruction = &load.instruction;
-    let per_word = (u32::BITS / instruction.element_bits).max(1);
-    let words = (1u32 << instruction.registers_log2()) / per_word;
-    if words < 2 || load.register(0, per_word) ^ load.register(0, 0) == per_word {
-        return 0.0;
-    }
-    (load.instructions * words) as f32 * target.movement_costs().arithmetic
-}
-
 /// The passes over the banks of an access of `bits` for each lane, where bit `i` of the lane's number adds `lanes[i]`
 /// to the address, in bytes. An access wider than any instruction is taken apart first.
 ///

@@ -16,9 +16,9 @@ use llopt_target::Target;
 use melior::ir::{OperationRef, Value};
 
 use crate::element::Element;
+use crate::operand_words;
 use crate::product::is_by_threads;
 use crate::request::conversion_request;
-use crate::shared_access;
 use crate::tensor::TensorType;
 use crate::types::Types;
 use crate::warp_parts::WarpParts;
@@ -79,12 +79,12 @@ pub fn plan_conversion(
 }
 
 /// What it takes a warp to bring together the words that the loads of a plan have brought apart
-/// ([`shared_access::price_of_pairs`]).
+/// ([`operand_words::price_of_pairs`]).
 fn pairs(plan: &Plan, target: Target) -> f32 {
     match &plan.movement {
         Movement::Shared(shared) => {
             let rounds = 1u32 << shared.rounds.len();
-            rounds as f32 * shared_access::price_of_pairs(&shared.load, target)
+            rounds as f32 * operand_words::price_of_pairs(&shared.load, target)
         }
         _ => 0.0,
     }
