@@ -1,9 +1,9 @@
-// RUN: llopt %s --pass-pipeline='builtin.module(widen-products{target=cuda:80})' | FileCheck %s --check-prefixes=CHECK,HALVES,NO-FNUZ
-// RUN: llopt %s --pass-pipeline='builtin.module(widen-products{target=hip:gfx1100})' | FileCheck %s --check-prefixes=CHECK,HALVES,NO-FNUZ
-// RUN: llopt %s --pass-pipeline='builtin.module(widen-products{target=hip:gfx942})' | FileCheck %s --check-prefixes=CHECK,HALVES,FNUZ
-// RUN: llopt %s --pass-pipeline='builtin.module(widen-products{target=cuda:90})' | FileCheck %s --check-prefixes=CHECK,NARROW,NO-FNUZ
-// RUN: llopt %s --pass-pipeline='builtin.module(widen-products{target=hip:gfx950})' | FileCheck %s --check-prefixes=CHECK,NARROW
-// RUN: llopt %s --pass-pipeline='builtin.module(widen-products{target=cuda:70})' | FileCheck %s --check-prefixes=CHECK,NARROW
+// RUN: llopt %s --pass-pipeline='builtin.module(widen-products{target=cuda:80})' | FileCheck %s --check-prefixes=CHECK,STAYS,HALVES,NO-FNUZ
+// RUN: llopt %s --pass-pipeline='builtin.module(widen-products{target=hip:gfx1100})' | FileCheck %s --check-prefixes=CHECK,STAYS,HALVES,NO-FNUZ
+// RUN: llopt %s --pass-pipeline='builtin.module(widen-products{target=hip:gfx942})' | FileCheck %s --check-prefixes=CHECK,SUMS,HALVES,FNUZ
+// RUN: llopt %s --pass-pipeline='builtin.module(widen-products{target=cuda:90})' | FileCheck %s --check-prefixes=CHECK,STAYS,NARROW,NO-FNUZ
+// RUN: llopt %s --pass-pipeline='builtin.module(widen-products{target=hip:gfx950})' | FileCheck %s --check-prefixes=CHECK,SUMS,NARROW
+// RUN: llopt %s --pass-pipeline='builtin.module(widen-products{target=cuda:70})' | FileCheck %s --check-prefixes=CHECK,STAYS,NARROW
 // RUN: not llopt %s --widen-products 2>&1 | FileCheck %s --check-prefix=NO-TARGET
 
 // NO-TARGET: expected 'cuda:<compute capability>' or 'hip:<gfx name>'
@@ -28,6 +28,17 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.thr
   tt.func @without_negative_zeros(%a: tensor<32x32xf8E4M3FNUZ>, %b: tensor<32x32xf8E4M3FNUZ>, %c: tensor<32x32xf32>) -> tensor<32x32xf32> {
     %d = tt.dot %a, %b, %c : tensor<32x32xf8E4M3FNUZ> * tensor<32x32xf8E4M3FNUZ> -> tensor<32x32xf32>
     tt.return %d : tensor<32x32xf32>
+  }
+
+  // Some units sum halves in 32 bits only; the sum is rounded then.
+  // CHECK-LABEL: @sum_of_halves
+  // SUMS: %[[SUM:.*]] = arith.extf %arg2
+  // SUMS: %[[WIDE:.*]] = tt.dot %arg0, %arg1, %[[SUM]] : tensor<32x32xf16> * tensor<32x32xf16> -> tensor<32x32xf32>
+  // SUMS: arith.truncf %[[WIDE]] : tensor<32x32xf32> to tensor<32x32xf16>
+  // STAYS: tt.dot %arg0, %arg1, %arg2
+  tt.func @sum_of_halves(%a: tensor<32x32xf16>, %b: tensor<32x32xf16>, %c: tensor<32x32xf16>) -> tensor<32x32xf16> {
+    %d = tt.dot %a, %b, %c : tensor<32x32xf16> * tensor<32x32xf16> -> tensor<32x32xf16>
+    tt.return %d : tensor<32x32xf16>
   }
 
   // Layouts say already who multiplies.

@@ -94,7 +94,7 @@ class Kernel:
         if self.has_ptx:
             return text.replace("module {", f'module attributes {{ttg.target = "{target}"}} {{', 1)
         if target.startswith("hip") and "__nv_" in text:
-            text = re.sub(r"__nv_(\w+?)f\b", r"__ocml_\1_f32", text)
+            text = re.sub(r"__nv_(?:fast_)?(\w+?)f\b", r"__ocml_\1_f32", text)
         return text
 
     def arguments(self, size):

@@ -18,7 +18,7 @@
 //! | `amdg.upcast_mxfp` | [`upcast`]: a conversion of the scales |
 //! | loads, stores, atomics | [`global_access`], [`atomic`], with what they touch of memory: [`sectors`] |
 //! | buffers in shared memory | [`buffer`]: how large they are |
-//! | accesses to shared memory | [`shared_access`] |
+//! | accesses to shared memory | [`shared_access`], and which words of a factor they bring together: [`operand_words`] |
 //! | `ttng.warp_group_dot` | [`group_operand`]: how operands in shared memory are read |
 //! | asynchronous copies | [`copy_sectors`] |
 //! | loads issued iterations ahead | [`ring`]: the layout of their buffers |
@@ -48,8 +48,8 @@ pub use combining::{cluster_sum, elementwise, reduction, scan};
 pub use loops::{schedule, turns};
 pub use matrix::{group_operand, late_operands, product, upcast};
 pub use memory::{
-    atomic, buffer, copy_count, copy_sectors, global_access, global_order, lane_order, ring,
-    scratch, sectors, shared_access, warp_parts,
+    atomic, buffer, copy_count, copy_sectors, global_access, global_order, lane_order,
+    operand_words, ring, scratch, sectors, shared_access, warp_parts,
 };
 pub use movement::{cluster, conversion, gather, priced, regroup, request};
 pub use values::{element, facts, tensor, types, words};

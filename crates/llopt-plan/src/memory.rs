@@ -8,6 +8,7 @@ pub mod copy_sectors;
 pub mod global_access;
 pub mod global_order;
 pub mod lane_order;
+pub mod operand_words;
 pub mod ring;
 pub mod scratch;
 pub mod sectors;

@@ -38,7 +38,7 @@ type Known<K, V> = RefCell<HashMap<K, V>>;
 pub struct Plans {
     target: Target,
     types: Types,
-    conversions: Known<Movement, Result<Rc<Plan>, String>>,
+    conversions: Known<(Movement, bool), Result<Rc<Plan>, String>>,
     gathers: Known<(Movement, usize), Result<Rc<ChosenGather>, String>>,
     reductions: Known<(LinearLayout, usize), Rc<ReductionPlan>>,
     scans: Known<(LinearLayout, usize, bool), Option<Rc<ScanPlan>>>,
@@ -108,9 +108,16 @@ impl Plans {
         to: &TensorType,
     ) -> Result<Rc<Plan>, String> {
         let key = movement(op, from, to, CONVERSION_PLAN, self.target);
-        known(&self.conversions, key, || {
-            conversion::plan_conversion(op, from, to, self.target).map(Rc::new)
+        let is_factor = self.makes_factor(op);
+        known(&self.conversions, (key, is_factor), || {
+            conversion::plan_conversion(op, from, to, is_factor, self.target).map(Rc::new)
         })
+    }
+
+    /// Whether a conversion makes factors of products of matrix units, and nothing else.
+    #[must_use]
+    pub fn makes_factor(&self, op: OperationRef<'_, '_>) -> bool {
+        conversion::makes_factor(op, &self.types, self.target)
     }
 
     /// The plan by which `op` gathers from `from` along dimension `axis`, with the result in the layout of `to`.

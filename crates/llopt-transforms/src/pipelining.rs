@@ -39,7 +39,8 @@
 //! overlap with the work on this one's result.
 //!
 //! Loads that addresses depend on go ahead of the loads that they feed (`indirect`), and divisions that they depend on get a
-//! meaning for all operands (`quotients`). Loads that only the work on products' results needs are one iteration ahead, in
+//! meaning for all operands (`quotients`). What is loaded and transposed is converted before the
+//! transposition (`turned`). Loads that only the work on products' results needs are one iteration ahead, in
 //! registers (`beside`).
 //!
 //! Loads in branches stand before them, with the condition as a mask (`branches`), if the loop could not be made one over the
@@ -103,6 +104,7 @@ pub mod stages;
 pub(crate) mod stores;
 mod streamed_registers;
 mod streams;
+mod turned;
 mod waits;
 mod warps;
 
@@ -252,6 +254,7 @@ fn pipeline_loop<'c: 'a, 'a>(
     }
     branches::hoist_loads(of);
     quotients::define(of);
+    turned::convert_before(of);
     let (of, _) = accumulators::begin_loop_anew(of);
     let of = indirect::feed_ahead(of);
     let of = beside::load_ahead(of, warps, plans);

@@ -19,6 +19,7 @@ use llopt_target::Target;
 use crate::conversion::moved_bits;
 use crate::copy_sectors::Copies;
 use crate::global_access::Groups;
+use crate::operand_words;
 use crate::shared_access::{self, Buffer, PAIRED_BITS};
 use crate::tensor::TensorType;
 
@@ -46,6 +47,9 @@ pub struct Ring<'t> {
     /// Bits of the numbers of elements that tell parts apart which the readers take one after the other
     /// ([`SwizzleRequest::parts`]).
     pub parts: u32,
+    /// Whether the readers are factors of matrix units, so that words that are read apart from those that they are
+    /// multiplied with have to be moved ([`operand_words::price_of_pairs`]).
+    pub pairs: bool,
     /// The target.
     pub target: Target,
 }
@@ -204,7 +208,11 @@ impl Ring<'_> {
         let moved = |slot| loaded.element_in(load.register(0, slot) as usize);
         let mut slots = slots.into_iter();
         let is_whole = slots.any(|slot| (moved(slot) ^ moved(0)) & self.parts != 0);
-        (!is_whole).then(|| self.price(&load))
+        let moved = match self.pairs {
+            true => operand_words::price_of_pairs(&load, target),
+            false => 0.0,
+        };
+        (!is_whole).then(|| self.price(&load) + moved)
     }
 
     /// What an access takes a warp. While layouts of products are chosen no access is known that brings registers: matrix
@@ -358,6 +366,7 @@ mod tests {
             copied: Some(&groups),
             brought: None,
             parts: 0,
+            pairs: false,
             target,
         };
         let found = ring.to_registers(&stored).unwrap();
@@ -391,6 +400,7 @@ mod tests {
             copied: Some(&groups),
             brought: None,
             parts: 0,
+            pairs: false,
             target,
         };
         let both = ring.to_readers(&[&stored, &columns]).unwrap();
@@ -411,6 +421,7 @@ mod tests {
             copied: None,
             brought: None,
             parts: 0,
+            pairs: false,
             target,
         };
         let found = ring.to_registers(&stored).unwrap();

@@ -82,6 +82,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             copied: Some(&copied.groups),
             brought: None,
             parts: 0,
+            pairs: false,
             target: self.costs.target,
         };
         let cost = match in_memory {
@@ -127,6 +128,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             copied: None,
             brought: None,
             parts,
+            pairs: false,
             target: self.costs.target,
         };
         let cost = match in_memory {

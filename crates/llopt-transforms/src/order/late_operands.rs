@@ -295,7 +295,8 @@ pub(crate) fn buffer_of<'c>(
     let from = RankedTensor::of(conversion.src().r#type())?;
     let to = conversion.result();
     let parts = parts_of(conversion.result(), plans);
-    let passage = ring::between(plans, from, &[to.r#type()], None, None, parts)?;
+    let pairs = plans.makes_factor(conversion.operation());
+    let passage = ring::between(plans, from, &[to.r#type()], None, None, parts, pairs)?;
     MemDesc::of(MemDesc::get(&MemDescParts {
         mutable: false,
         ..ring::slot(from, passage.encoding)

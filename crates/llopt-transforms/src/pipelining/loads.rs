@@ -66,6 +66,14 @@ pub(super) struct Read<'c, 'a> {
     pub(super) conversions: Vec<ConvertLayoutOp<'c, 'a>>,
 }
 
+impl Read<'_, '_> {
+    /// Whether it is for factors of matrix units only.
+    fn makes_factors(&self, plans: &Plans) -> bool {
+        let mut conversions = self.conversions.iter();
+        !self.conversions.is_empty() && conversions.all(|of| plans.makes_factor(of.operation()))
+    }
+}
+
 /// A load whose tensor passes through a ring of buffers.
 #[derive(Clone)]
 pub(super) struct Load<'c, 'a> {
@@ -538,7 +546,8 @@ fn path<'c: 'a, 'a>(
         direct = vec![whole.clone()];
     }
     let through = |reads: &[Read<'c, 'a>]| {
-        ring::between(plans, tensor, &types(reads), copied, brought, parts)
+        let pairs = reads.iter().all(|read| read.makes_factors(plans));
+        ring::between(plans, tensor, &types(reads), copied, brought, parts, pairs)
     };
     let registers = match direct.len() {
         1 => direct,

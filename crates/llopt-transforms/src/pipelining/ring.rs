@@ -38,7 +38,7 @@ pub(crate) struct Passage<'c> {
 
 /// The layout in shared memory through which a tensor goes from one layout to others for the least; `None` if nothing
 /// fits. `brought` are the groups of registers that one access each has brought, if it was loaded; `parts` are the bits
-/// by which it is taken in parts ([`Ring::parts`]).
+/// by which it is taken in parts ([`Ring::parts`]), and `pairs` says whether it is a factor ([`Ring::pairs`]).
 pub(crate) fn between<'c>(
     plans: &Plans,
     from: RankedTensor<'c>,
@@ -46,6 +46,7 @@ pub(crate) fn between<'c>(
     copied: Option<&Groups>,
     brought: Option<&Groups>,
     parts: u32,
+    pairs: bool,
 ) -> Option<Passage<'c>> {
     let stored = tensor(plans, from.r#type())?;
     let loaded = to.iter().map(|to| tensor(plans, *to));
@@ -59,6 +60,7 @@ pub(crate) fn between<'c>(
         copied,
         brought,
         parts,
+        pairs,
         target: plans.target(),
     };
     let readers: Vec<&TensorType> = loaded.iter().map(|loaded| &**loaded).collect();
@@ -86,6 +88,7 @@ pub(super) fn read<'c>(
         copied: None,
         brought: None,
         parts: 0,
+        pairs: false,
         target: plans.target(),
     };
     let costs = to
@@ -140,6 +143,7 @@ pub(super) fn takes_copies(
         copied: Some(groups),
         brought: None,
         parts: 0,
+        pairs: false,
         target: plans.target(),
     };
     Some(ring.is_copied_to(&layout))
