@@ -145,6 +145,12 @@ fn loads_for_later<'c: 'a, 'a>(of: For<'c, 'a>) -> bool {
     while let Some(value) = open.pop() {
         for user in value.users() {
             if user.parent_block() != product.parent_block() {
+                // What a choice or an inner loop passes on is one of its results.
+                if user.next_op().is_none()
+                    && let Some(outer) = in_block_of(*product, user)
+                {
+                    open.extend(outer.result_values());
+                }
                 continue;
             }
             let is_kept = user.next_op().is_none() || disturbs(user) && product.is_before(user);
