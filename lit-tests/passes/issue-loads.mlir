@@ -162,3 +162,54 @@ tt.func @past_a_product(%q: !ttg.memdesc<128x128xbf16, #rows, #smem>, %k: !tile,
 }
 
 }
+
+// -----
+
+// LLVM's scheduler moves no load over a barrier either. What scales a product comes right behind its factor, unless the loop loads
+// for a later iteration.
+
+#sums = #ttg.amd_mfma<{version = 3, warpsPerCTA = [4, 1], instrShape = [16, 16, 16], isTransposed = true}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #sums, kWidth = 4}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #sums, kWidth = 4}>
+#l = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 64 : i32, ttg.target = "hip:gfx942"} {
+
+// CHECK-LABEL: @scales
+// CHECK: amdg.buffer_load %arg0
+// CHECK-NEXT: amdg.buffer_load %arg1
+// CHECK: tt.dot
+tt.func @scales(%p: !tt.ptr<f16>, %q: !tt.ptr<f32>, %o: !tt.ptr<f32>, %x: tensor<64x64xf16, #a>, %at: tensor<64x64xi32, #l>, %of: tensor<64x64xi32, #sums>, %n: i32) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #sums>
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %t = amdg.buffer_load %p[%at] : tensor<64x64xf16, #l>
+    %y = ttg.convert_layout %t : tensor<64x64xf16, #l> -> tensor<64x64xf16, #b>
+    %z = tt.dot %x, %y, %zero : tensor<64x64xf16, #a> * tensor<64x64xf16, #b> -> tensor<64x64xf32, #sums>
+    %s = amdg.buffer_load %q[%of] : tensor<64x64xf32, #sums>
+    %u = arith.mulf %z, %s : tensor<64x64xf32, #sums>
+    amdg.buffer_store %u, %o[%of] : tensor<64x64xf32, #sums>
+  }
+  tt.return
+}
+
+// CHECK-LABEL: @ahead
+// CHECK: tt.dot
+// CHECK: amdg.buffer_load %arg1
+tt.func @ahead(%p: !tt.ptr<f16>, %q: !tt.ptr<f32>, %o: !tt.ptr<f32>, %x: tensor<64x64xf16, #a>, %at: tensor<64x64xi32, #l>, %of: tensor<64x64xi32, #sums>, %n: i32, %first: tensor<64x64xf16, #l>) {
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #sums>
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %last = scf.for %i = %c0 to %n step %c1 iter_args(%now = %first) -> (tensor<64x64xf16, #l>) : i32 {
+    %t = amdg.buffer_load %p[%at] : tensor<64x64xf16, #l>
+    %y = ttg.convert_layout %now : tensor<64x64xf16, #l> -> tensor<64x64xf16, #b>
+    %z = tt.dot %x, %y, %zero : tensor<64x64xf16, #a> * tensor<64x64xf16, #b> -> tensor<64x64xf32, #sums>
+    %s = amdg.buffer_load %q[%of] : tensor<64x64xf32, #sums>
+    %u = arith.mulf %z, %s : tensor<64x64xf32, #sums>
+    amdg.buffer_store %u, %o[%of] : tensor<64x64xf32, #sums>
+    scf.yield %t : tensor<64x64xf16, #l>
+  }
+  tt.return
+}
+}

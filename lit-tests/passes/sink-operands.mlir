@@ -206,3 +206,29 @@ tt.func @not_past_a_wait(%ma: !ttg.memdesc<64x64xf32, #shared, #smem>, %mb: !ttg
 }
 
 }
+
+// -----
+
+#sums = #ttg.amd_mfma<{version = 4, warpsPerCTA = [2, 2], instrShape = [16, 16, 128], isTransposed = true}>
+#a = #ttg.dot_op<{opIdx = 0, parent = #sums, kWidth = 16}>
+#b = #ttg.dot_op<{opIdx = 1, parent = #sums, kWidth = 16}>
+#shared = #ttg.swizzled_shared<{vec = 16, perPhase = 1, maxPhase = 8, order = [1, 0]}>
+#smem = #ttg.shared_memory
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 64 : i32, ttg.target = "hip:gfx950"} {
+
+// The factors of a product with scales go next to it, too.
+// CHECK-LABEL: @scaled
+// CHECK: amdg.buffer_load
+// CHECK-NEXT: ttg.local_load %arg0
+// CHECK-NEXT: ttg.local_load %arg1
+// CHECK-NEXT: tt.dot_scaled
+// CHECK-SAME: llopt.late_operands
+tt.func @scaled(%ma: !ttg.memdesc<256x256xf8E5M2, #shared, #smem>, %mb: !ttg.memdesc<256x256xf8E5M2, #shared, #smem>, %c: tensor<256x256xf32, #sums>, %p: !tt.ptr<f32>, %of: tensor<256x256xi32, #sums>) -> (tensor<256x256xf32, #sums>, tensor<256x256xf32, #sums>) {
+  %0 = ttg.local_load %ma : !ttg.memdesc<256x256xf8E5M2, #shared, #smem> -> tensor<256x256xf8E5M2, #a>
+  %1 = ttg.local_load %mb : !ttg.memdesc<256x256xf8E5M2, #shared, #smem> -> tensor<256x256xf8E5M2, #b>
+  %2 = amdg.buffer_load %p[%of] : tensor<256x256xf32, #sums>
+  %3 = tt.dot_scaled %0, %1, %c lhs = e5m2 rhs = e5m2 {fastMath = false} : tensor<256x256xf8E5M2, #a> * tensor<256x256xf8E5M2, #b> -> tensor<256x256xf32, #sums>
+  tt.return %3, %2 : tensor<256x256xf32, #sums>, tensor<256x256xf32, #sums>
+}
+}

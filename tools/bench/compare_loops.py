@@ -55,16 +55,18 @@ def matrix_work(instruction):
 
 def listing_of_amd(assembly):
     """Instructions and labels of a listing, with the labels that are branch targets."""
-    lines = []
+    lines, has_end = [], False
     for line in assembly.splitlines():
         line = line.split(";")[0].split("//")[0].strip()
+        # A kernel may end in several places; functions that it calls may come first.
+        if has_end and line.startswith(".Lfunc_end"):
+            break
         if line.endswith(":"):
             lines.append(("label", line[:-1], ""))
         elif line and line[0] not in ".{}":
             jump = re.match(r"s_c?branch\w*\s+(\S+)", line)
             lines.append(("code", line, jump[1] if jump else ""))
-        if line.startswith("s_endpgm"):
-            break
+        has_end |= line.startswith("s_endpgm")
     return lines
 
 

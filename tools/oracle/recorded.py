@@ -2,7 +2,7 @@
 """Runs kernels that packages launched on the simulated machines, and compares with the reference.
 
     eval "$(cargo xtask setup --environment)"
-    python3 tools/oracle/recorded.py FOLDER [--targets hip:gfx942,…] [--only REGEX] [--all]
+    python3 tools/oracle/recorded.py FOLDER [--form ttgir] [--targets hip:gfx942,…] [--only REGEX] [--all]
 
 FOLDER has of each kernel NAME.ttir as Triton printed it; NAME.json with `num_warps`, `num_stages`, `grid`, `signature`
 (the type of each parameter, or `constexpr`) and `arguments` (a number, or `shape`, `stride` and `dtype` of a tensor); and
@@ -14,6 +14,9 @@ buffers of fewer elements, unless these are accessed; tables of zeros, where the
 that are not strides divided by eight. What a program computes of such arguments is still determined. A finding of the
 sanitizer is a failure, but for races in global memory, most of which are the kernel's own: there results are compared
 without the sanitizer, and the outcome is called `races`. Kernels with PTX in them run for NVIDIA only.
+
+With `--form ttgir` kernels are those of NAME.ttgir, with layouts, as Gluon's front end prints them. Each runs on the
+target that its module names.
 """
 
 import argparse
@@ -87,10 +90,17 @@ class Kernel:
         self.body = launches.parse(text)
         self.indices = launches.index_buffers(self.body)
 
+    def own_target(self):
+        """The target that the module names; none if its kernel has no layouts."""
+        found = re.search(r'ttg\.target = "([^"]+)"', self.path.read_text())
+        return found[1] if found else None
+
     def text(self, target):
         """The text for a target: functions of NVIDIA's device library are called by the names of AMD's. The
         reference asks the module what assembly it has."""
         text = self.path.read_text()
+        if self.own_target():
+            return text
         if self.has_ptx:
             return text.replace("module {", f'module attributes {{ttg.target = "{target}"}} {{', 1)
         if target.startswith("hip") and "__nv_" in text:
@@ -141,6 +151,8 @@ class Kernel:
         return grid
 
     def options(self, target):
+        if self.own_target():
+            return []
         warps = self.meta["num_warps"]
         if target in WIDE:
             warps = min(warps, MOST_WIDE_WARPS)
@@ -169,9 +181,9 @@ def execute(llopt, source, target, arguments, options, seconds):
 def reference(llopt, kernel, folder, seconds):
     """The smallest launch that is necessary: its size, arguments, results, and bounds."""
     size = Size()
-    source = folder / "kernel.ttir"
+    source = folder / f"kernel{kernel.path.suffix}"
     # What the reference computes does not depend on the target, but for assembly.
-    target = "cuda:90" if kernel.has_ptx else "hip:gfx942"
+    target = kernel.own_target() or ("cuda:90" if kernel.has_ptx else "hip:gfx942")
     source.write_text(kernel.text(target))
     while True:
         arguments = kernel.arguments(size)
@@ -192,7 +204,9 @@ def reference(llopt, kernel, folder, seconds):
 
 def compare(llopt, kernel, targets, seconds):
     """For each target a word, and why."""
-    if kernel.has_ptx:
+    if kernel.own_target():
+        targets = [kernel.own_target()]
+    elif kernel.has_ptx:
         targets = [target for target in targets if target.startswith("cuda")]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -209,7 +223,7 @@ def compare(llopt, kernel, targets, seconds):
 def judge(llopt, kernel, target, launch, folder, seconds):
     """One execution beside the reference's."""
     size, arguments, expected, bounds = launch
-    source = folder / "kernel.ttir"
+    source = folder / f"kernel{kernel.path.suffix}"
     source.write_text(kernel.text(target))
     options = ["--grid", ",".join(map(str, kernel.grid(size.programs))), *kernel.options(target)]
     has_races = False
@@ -246,13 +260,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--llopt", type=Path, default=corpus.ROOT / "target/release/llopt")
+    parser.add_argument("--form", choices=("ttir", "ttgir"), default="ttir")
     parser.add_argument("--targets", default=TARGETS)
     parser.add_argument("--only", default="")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--seconds", type=float, default=6, help="processor time of the reference; a third of the machine's")
     arguments = parser.parse_args()
     targets = arguments.targets.split(",")
-    paths = sorted(arguments.folder.glob("*.ttir"), key=lambda path: path.stat().st_size)
+    paths = sorted(arguments.folder.glob(f"*.{arguments.form}"), key=lambda path: path.stat().st_size)
     paths = [path for path in paths if re.search(arguments.only, path.stem)]
     counts = collections.defaultdict(collections.Counter)
     for path in paths if arguments.all else first_of_each_name(paths):

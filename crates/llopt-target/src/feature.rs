@@ -178,6 +178,8 @@ features! {
     Fp8FnuzConvert = "v_cvt_pk_fp8_f32 (fnuz)", &[On(Cdna3)], "CDNA3 ISA, V_CVT_PK_FP8_F32";
     /// Conversions of the OCP fp8 types from and to f32.
     Fp8OcpConvert = "v_cvt_pk_fp8_f32 (ocp)", &[On(Cdna4), On(Rdna4), On(Gfx1250)], "CDNA4 ISA, V_CVT_PK_FP8_F32";
+    /// A mode of the wave in which conversions to fp8 clamp what overflows.
+    ClampedConvert = "MODE.FP16_OVFL", &[On(Cdna3), On(Cdna4)], "CDNA3 ISA, 3.3 Mode Register, V_CVT_PK_FP8_F32";
     /// Scaled conversions of fp8 and fp4 pairs straight to and from f16, bf16 and f32.
     Fp8ScaledConvert = "v_cvt_scalef32", &[On(Cdna4)], "CDNA4 ISA, V_CVT_SCALEF32_PK_FP8_F16";
     /// Conversion of f32 pairs to bfloat16 with rounding to nearest even.

@@ -69,8 +69,8 @@ pub use pass::{
     HOIST_CONVERSIONS_AMD, OPTIMIZE_DOT_OPERANDS, OPTIMIZE_DOT_OPERANDS_AMD, OPTIMIZE_EPILOGUE_AMD,
     OPTIMIZE_THREAD_LOCALITY, REDUCE_DATA_DUPLICATION, REMOVE_LAYOUT_CONVERSIONS,
 };
+pub(crate) use products::elements_of;
 pub(crate) use products::shares_of;
 pub use products::unit_layout;
-pub(crate) use products::{UNITS, elements_of};
 pub(crate) use write::retype_function;
 pub use written::{Accessed, Priced, Written, written};

@@ -63,6 +63,7 @@ pub fn optimize<'ctx>(
 ) -> Result<Optimized, CodegenError> {
     let back_end = back_end(target);
     let vendor = back_end.passes();
+    back_end.before_optimization(module);
     parts_where_taken::divide(module);
     run(module, machine, &scalar_passes(&vendor))?;
     let packs_singles = target.has(Feature::PackedF32);

@@ -32,8 +32,8 @@
 //!
 //! Vectors of singles are those that an instruction takes: matrix fragments. What a loop adds to an accumulator of its own is
 //! not put together, as each sum goes on in a phi. So a tree of singles may also begin at the other end: where the elements of a
-//! vector that an instruction makes are all taken by the same operations, up to those whose results leave the block, these are
-//! computed as a vector and taken apart again, which is free.
+//! vector that an instruction makes are all taken by the same operations, up to those whose results leave the block or become
+//! arguments of functions such as `exp2` and `max`, these are computed as a vector and taken apart again, which is free.
 //!
 //! The vector is computed where it is put together, since LLVM's scheduler starts from the order of instructions.
 //!
@@ -171,7 +171,8 @@ fn is_single(instruction: InstructionValue<'_>) -> bool {
     matches!(instruction.get_type(), AnyTypeEnum::FloatType(of) if of.get_bit_width() == SINGLE)
 }
 
-/// The last of the operations that take these elements one by one, if only phis and other blocks take their results.
+/// The last of the operations that take these elements one by one, if only phis, other blocks and calls, which are for one
+/// number each, take their results.
 fn passed_on<'ctx>(
     taken: Vec<InstructionValue<'ctx>>,
     block: BasicBlock<'ctx>,
@@ -184,7 +185,9 @@ fn passed_on<'ctx>(
     }
     let last = last?;
     let leaves = |user: InstructionValue<'ctx>| {
-        user.get_opcode() == InstructionOpcode::Phi || user.get_parent() != Some(block)
+        user.get_opcode() == InstructionOpcode::Phi
+            || user.get_parent() != Some(block)
+            || is_call(user)
     };
     let is_last = |element: &InstructionValue<'ctx>| users(*element).flatten().all(leaves);
     last.iter().all(is_last).then_some(last)

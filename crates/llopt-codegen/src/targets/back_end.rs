@@ -40,6 +40,9 @@ pub(crate) trait BackEnd {
     /// What the names of LLVM's intrinsics begin with that only this vendor has.
     fn intrinsics(&self) -> &'static str;
 
+    /// The first changes to a module, before LLVM optimises it.
+    fn before_optimization(&self, _module: &Module<'_>) {}
+
     /// The last changes to a module that LLVM has optimised; returns whether they may leave duplicate or unused
     /// instructions.
     fn after_optimization(&self, module: &Module<'_>) -> bool;

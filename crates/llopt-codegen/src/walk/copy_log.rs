@@ -22,6 +22,8 @@ pub(crate) struct CopyLog<'ctx> {
     pub(crate) commits: Vec<InstructionValue<'ctx>>,
     pub(crate) waits: Vec<Wait<'ctx>>,
     pub(crate) has_copies: bool,
+    /// Whether some warps skip a copy.
+    pub(crate) has_skipped: bool,
 }
 
 /// A wait that has been emitted.

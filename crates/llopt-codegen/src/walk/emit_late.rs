@@ -35,6 +35,7 @@ use llopt_dialects::{tt, ttg};
 use llopt_mlir::ir::{self, OperationExt, ValueExt};
 use llopt_plan::gather::GatherPlan;
 use llopt_plan::late_operands::{self, disturbs, disturbs_shared_memory};
+use llopt_plan::product::MatrixProduct;
 use llopt_plan::tensor::{TensorType, ValueType};
 use melior::ir::{BlockLike, BlockRef, OperationRef, Value};
 
@@ -64,8 +65,8 @@ pub(crate) fn find(lowering: &mut FunctionLowering<'_, '_>, block: BlockRef<'_, 
             lowering.late.gathers.insert(key(op));
             is_scarce = lowering.hooks().target().llvm_allocates_registers();
         }
-        if let Some(dot) = tt::DotOp::of(op) {
-            defer_chain(lowering, dot);
+        if let Some(product) = MatrixProduct::of(op) {
+            defer_chain(lowering, product);
         }
     }
     Ok(())
@@ -98,12 +99,12 @@ fn exceeds_registers(
 }
 
 /// Defers the ops that load and compute the operands of a product that has too few registers.
-fn defer_chain(lowering: &mut FunctionLowering<'_, '_>, dot: tt::DotOp<'_, '_>) {
-    let product = dot.operation();
+fn defer_chain(lowering: &mut FunctionLowering<'_, '_>, of: MatrixProduct<'_, '_>) {
+    let product = of.operation();
     if product.attr(late_operands::LATE).is_none() {
         return;
     }
-    let mut chain: HashSet<usize> = late_operands::chain(dot).into_iter().map(key).collect();
+    let mut chain: HashSet<usize> = late_operands::chain(of).into_iter().map(key).collect();
     let mut next = product.previous_op();
     while let Some(op) = next.filter(|_| !chain.is_empty()) {
         if disturbs_shared_memory(op) || integer_attribute(op, ALLOCATION_OFFSET).is_some() {

@@ -21,7 +21,6 @@ use std::collections::HashSet;
 
 use llopt_dialects::meaning::facts::{Control, OpFacts, Transfer};
 use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
-use llopt_dialects::tt::DotOp;
 use llopt_dialects::ttg::LocalLoadOp;
 use llopt_mlir::dialect::EffectKind;
 use llopt_mlir::ir::{Effect, OperationExt, TypeExt, ValueExt};
@@ -29,7 +28,7 @@ use llopt_target::Target;
 use melior::ir::{BlockLike, BlockRef, OperationRef, Value, ValueLike};
 
 use crate::element::Element;
-use crate::product::is_by_threads;
+use crate::product::{MatrixProduct, is_by_threads};
 use crate::tensor::TensorType;
 use crate::types::Types;
 
@@ -42,7 +41,7 @@ pub const LATE: &str = "llopt.late_operands";
 /// orders the few instructions of a product by matrix units by register pressure itself. `more` is the number of additional registers for values that do not exist yet.
 #[must_use]
 pub fn exceeds_registers(
-    dot: DotOp<'_, '_>,
+    dot: MatrixProduct<'_, '_>,
     types: &Types,
     target: Target,
     threads: u32,
@@ -59,7 +58,7 @@ pub fn exceeds_registers(
 /// into one for each fragment.
 #[must_use]
 pub fn computing_exceeds_registers(
-    dot: DotOp<'_, '_>,
+    dot: MatrixProduct<'_, '_>,
     types: &Types,
     target: Target,
     threads: u32,
@@ -90,7 +89,7 @@ const WIDEST: u32 = 128;
 /// operands.
 #[must_use]
 pub fn room(
-    dot: DotOp<'_, '_>,
+    dot: MatrixProduct<'_, '_>,
     chain: &[OperationRef<'_, '_>],
     types: &Types,
     target: Target,
@@ -113,7 +112,7 @@ pub fn room(
 /// that are made or carried before it and needed after it, and values that other products of the same block take from
 /// outside of it. Offsets and masks do not count, since each access computes its own, but the addresses that a loop carries
 /// from one iteration to the next do.
-fn held_across(dot: DotOp<'_, '_>, types: &Types) -> u32 {
+fn held_across(dot: MatrixProduct<'_, '_>, types: &Types) -> u32 {
     let product = dot.operation();
     let Some(block) = product.parent_block() else {
         return 0;
@@ -141,7 +140,7 @@ fn held_across(dot: DotOp<'_, '_>, types: &Types) -> u32 {
     let mut next = block.first_operation();
     while let Some(operation) = next {
         next = operation.next_op();
-        let Some(other) = DotOp::of(operation).filter(|_| operation != product) else {
+        let Some(other) = MatrixProduct::of(operation).filter(|_| operation != product) else {
             continue;
         };
         for factor in [other.a(), other.b()] {
@@ -235,7 +234,7 @@ fn key(operation: OperationRef<'_, '_>) -> usize {
 /// Ensures: only the chain and the product, as its operand, use what they compute; and no operation between them and
 /// the product [`disturbs_shared_memory`].
 #[must_use]
-pub fn chain<'c: 'a, 'a>(dot: DotOp<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
+pub fn chain<'c: 'a, 'a>(dot: MatrixProduct<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
     let product = dot.operation();
     let is_operand = |value: Value<'c, 'a>| value == dot.a() || value == dot.b();
     let mut known = HashSet::new();

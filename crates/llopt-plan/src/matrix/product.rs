@@ -5,16 +5,26 @@
 //! exchanged: then the transposed layouts are divided, and its first operand is the product's second. Among the
 //! instructions that fit, the one is taken that keeps the matrix unit busy for the shortest time, and among these the
 //! one with the fewest executions.
+//!
+//! A fragment fits most layouts of few rows if zeros and copies fill what is missing. Where each thread has the rows and
+//! columns of its own elements, as in operand layouts of a blocked layout, multiply-adds take less time than an
+//! instruction that is full of them: 1,024 cycles for 32x32x32 numbers with a row in each lane of CDNA, whose unit
+//! would be busy for 16,384. So units have to be faster than threads, where threads can.
 
-use llopt_dialects::tt::{DotOp, InputPrecision, ScaleDotElemType};
-use llopt_layout::matrix_product::{Division, Matrices, NotDivisible, divide};
+use llopt_dialects::tt::{DotOp, DotScaledOp, InputPrecision, ScaleDotElemType};
+use llopt_layout::matrix_product::{
+    Division, Matrices, NotDivisible, divide, divide_among_threads,
+};
 use llopt_layout::{Dim, LinearLayout};
 use llopt_target::Target;
 use llopt_target::matrix::{MatrixElement, MatrixInstruction, instructions_for};
-use melior::ir::{Value, ValueLike};
+use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::element::{Element, Float8};
 use crate::types::Types;
+
+/// Parts of a multiprocessor that have a matrix unit each; a warp uses one of them.
+pub const UNITS: f32 = 4.0;
 
 /// The type in which a matrix unit takes a scaled operand, and how many elements of it an element of the tensor holds.
 #[must_use]
@@ -25,6 +35,60 @@ pub fn scaled_element(kind: ScaleDotElemType) -> Option<(MatrixElement, u32)> {
         Kind::E5m2 => Some((MatrixElement::E5m2, 1)),
         Kind::E2m1 => Some((MatrixElement::E2m1, 2)),
         Kind::E2m3 | Kind::E3m2 | Kind::Bf16 | Kind::Fp16 => None,
+    }
+}
+
+/// The op of a product `c + a b` of matrices whose result is in registers: `tt.dot`, or with scales `tt.dot_scaled`.
+#[derive(Clone, Copy, Debug)]
+pub enum MatrixProduct<'c, 'a> {
+    /// A product of numbers.
+    Plain(DotOp<'c, 'a>),
+    /// A product of numbers with scales.
+    Scaled(DotScaledOp<'c, 'a>),
+}
+
+impl<'c: 'a, 'a> MatrixProduct<'c, 'a> {
+    /// The product that an op computes, if it is one of these.
+    #[must_use]
+    pub fn of(operation: OperationRef<'c, 'a>) -> Option<Self> {
+        let plain = DotOp::of(operation).map(Self::Plain);
+        plain.or_else(|| DotScaledOp::of(operation).map(Self::Scaled))
+    }
+
+    /// The op.
+    #[must_use]
+    pub fn operation(self) -> OperationRef<'c, 'a> {
+        match self {
+            Self::Plain(dot) => dot.operation(),
+            Self::Scaled(dot) => dot.operation(),
+        }
+    }
+
+    /// The first factor.
+    #[must_use]
+    pub fn a(self) -> Value<'c, 'a> {
+        match self {
+            Self::Plain(dot) => dot.a(),
+            Self::Scaled(dot) => dot.a(),
+        }
+    }
+
+    /// The second factor.
+    #[must_use]
+    pub fn b(self) -> Value<'c, 'a> {
+        match self {
+            Self::Plain(dot) => dot.b(),
+            Self::Scaled(dot) => dot.b(),
+        }
+    }
+
+    /// What is added.
+    #[must_use]
+    pub fn c(self) -> Value<'c, 'a> {
+        match self {
+            Self::Plain(dot) => dot.c(),
+            Self::Scaled(dot) => dot.c(),
+        }
     }
 }
 
@@ -128,6 +192,30 @@ impl Problem<'_> {
         }
         best.ok_or(reason)
     }
+
+    /// As [`Problem::select`], for factors without scales. No instruction is selected if each thread computes its part
+    /// of the result by itself, and in less time; then there is no error.
+    pub fn select_unless_by_threads(
+        &self,
+        target: Target,
+    ) -> Result<Selection, Option<NotDivisible>> {
+        let selection = self.select(target, |row| row.scale.is_none())?;
+        let unit = selection.cycles() as f32 * selection.instruction.warps as f32 / UNITS;
+        match self.time_of_threads(target) {
+            Some(threads) if threads < unit => Err(None),
+            _ => Ok(selection),
+        }
+    }
+
+    /// The cycles of a multiprocessor for the multiply-adds of a warp; `None` where threads lack what they need, and for
+    /// sums whose multiply-adds have no price.
+    fn time_of_threads(&self, target: Target) -> Option<f32> {
+        let has_price = self.c == [MatrixElement::F32];
+        let division = has_price
+            .then(|| divide_among_threads(&self.layouts))?
+            .ok()?;
+        Some(division.steps.len() as f32 * target.movement_costs().arithmetic)
+    }
 }
 
 /// The types in which a matrix unit may take these elements. `rounds` says whether `f32` may lose precision.
@@ -178,7 +266,7 @@ pub fn widened(
             b: unit_elements(wide, true),
             c: unit_elements(sum, false),
         };
-        let selection = problem.select(target, |row| row.scale.is_none()).ok()?;
+        let selection = problem.select_unless_by_threads(target).ok()?;
         Some((wide, selection))
     })
 }
@@ -201,15 +289,19 @@ pub fn selection(dot: DotOp<'_, '_>, types: &Types, target: Target) -> Option<Se
         b: unit_elements(b.element, rounds),
         c: unit_elements(c.element, false),
     };
-    let found = problem.select(target, |row| row.scale.is_none()).ok();
+    let found = problem.select_unless_by_threads(target).ok();
     let wider = || widened(layouts, [a.element, b.element], c.element, target);
     found.or_else(|| wider().map(|(_, selection)| selection))
 }
 
-/// Whether threads compute a product by multiply-adds, as no matrix unit takes its elements in these layouts.
+/// Whether threads compute a product by multiply-adds, as no matrix unit takes its elements in these layouts, or as that
+/// takes less time.
 #[must_use]
-pub fn is_by_threads(dot: DotOp<'_, '_>, types: &Types, target: Target) -> bool {
-    selection(dot, types, target).is_none()
+pub fn is_by_threads(product: MatrixProduct<'_, '_>, types: &Types, target: Target) -> bool {
+    match product {
+        MatrixProduct::Plain(dot) => selection(dot, types, target).is_none(),
+        MatrixProduct::Scaled(_) => false,
+    }
 }
 
 #[cfg(test)]
@@ -294,6 +386,46 @@ mod tests {
         }
         // Vectors of 4 do not fill an operand lane of the longer instruction, whose registers may lie anywhere in k.
         assert_eq!(select("hip:gfx950", 4, false).instruction.k, 16);
+    }
+
+    #[test]
+    fn threads_multiply_what_would_fill_a_unit_with_zeros() {
+        let of = |registers: &[[u32; 2]], lanes: &[[u32; 2]]| {
+            layout([32, 32], &[(Dim::REGISTER, registers), (Dim::LANE, lanes)])
+        };
+        let (row, column) = (
+            [1, 2, 4, 8, 16].map(|bit| [bit, 0]),
+            [1, 2, 4, 8, 16].map(|bit| [0, bit]),
+        );
+        // A row for each lane, and the other half of the wave has them too.
+        let rows = [&row[..], &[[0, 0]]].concat();
+        let (a, b) = (
+            of(&column, &rows),
+            of(&[row, column].concat(), &[[0, 0]; 6]),
+        );
+        let problem = |a, b, c| Problem {
+            layouts: Matrices { a, b, c },
+            a: &[MatrixElement::F32],
+            b: &[MatrixElement::F32],
+            c: &[MatrixElement::F32],
+        };
+        let target = Target::parse("hip:gfx950").unwrap();
+        let of_threads = problem(&a, &b, &a);
+        assert!(of_threads.select(target, |_| true).is_ok());
+        assert!(matches!(
+            of_threads.select_unless_by_threads(target),
+            Err(None)
+        ));
+        // Fragments have no row or column of their own in a thread.
+        let (a, b) = (
+            operand(1, 32),
+            operand(1, 32).permute_axes(&[1, 0]).unwrap(),
+        );
+        assert!(
+            problem(&a, &b, &result())
+                .select_unless_by_threads(target)
+                .is_ok()
+        );
     }
 
     #[test]

@@ -12,7 +12,8 @@
 //! mark the least number of instructions issued since, over all paths to that point. There is a mark for `k = 0, 1,
 //! …` where the `k`-th youngest group was committed, and for each token where the group or copy that it names ended.
 //!
-//! - A copy of `i` instructions adds `i` to all marks. Its own token is a mark at zero.
+//! - A copy of `i` instructions adds `i` to all marks, or nothing if some warps skip it, as those that hold the same
+//!   elements as others do: a warp counts what it has issued itself. Its own token is a mark at zero.
 //! - Committing a group makes the `k`-th youngest the `k + 1`-th, and sets the youngest and the token to zero.
 //! - A call may commit any number of groups: all of them are at zero. It does not change what tokens name.
 //! - A branch gives the marks of tokens to the arguments of the block.
@@ -48,8 +49,10 @@ pub enum Event {
     Copy {
         /// What names the copy.
         token: Token,
-        /// The number of instructions; `None` if the copy is not asynchronous.
+        /// The number of instructions; none if the copy is not asynchronous.
         instructions: u32,
+        /// Whether every warp issues them.
+        by_all: bool,
     },
     /// The copies since the last group become a group.
     Commit {
@@ -117,9 +120,11 @@ impl State {
             Event::Copy {
                 token,
                 instructions,
+                by_all,
             } => {
+                let least = if *by_all { *instructions } else { 0 };
                 for count in self.groups.iter_mut().chain(self.tokens.values_mut()) {
-                    *count = count.saturating_add(*instructions);
+                    *count = count.saturating_add(least);
                 }
                 self.is_fresh &= *instructions == 0;
                 self.tokens.insert(*token, self.here());
@@ -239,6 +244,7 @@ mod tests {
         Event::Copy {
             token: UNUSED,
             instructions,
+            by_all: true,
         }
     }
 
@@ -289,6 +295,19 @@ mod tests {
         ];
         let allowed = allowed_at_waits(&[block(events, &[])], true);
         assert_eq!(allowed, [2, 6, NOTHING, 6, 2]);
+    }
+
+    #[test]
+    fn what_some_warps_skip_is_waited_for_and_not_counted() {
+        let by_some = || Event::Copy {
+            token: 0,
+            instructions: 1,
+            by_all: false,
+        };
+        let events = vec![by_some(), copy(2), wait_for(&[0]), commit(1), wait(0)];
+        assert_eq!(allowed_at_waits(&[block(events, &[])], true), [2, 0]);
+        let events = vec![copy(2), commit(1), by_some(), copy(3), wait(0)];
+        assert_eq!(allowed_at_waits(&[block(events, &[])], true), [3]);
     }
 
     #[test]
@@ -388,6 +407,7 @@ mod tests {
                     Event::Copy {
                         token,
                         instructions,
+                        ..
                     } => {
                         history.issued += instructions;
                         history.tokens.insert(*token, history.issued);

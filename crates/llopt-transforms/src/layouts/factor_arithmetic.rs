@@ -14,11 +14,12 @@ use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts, Transfer};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_plan::elementwise;
+use llopt_plan::product::UNITS;
 use llopt_target::Target;
 use melior::ir::{OperationRef, ValueLike};
 use rustc_hash::FxHashSet;
 
-use super::products::{Product, UNITS};
+use super::products::Product;
 use super::relation::{element_bits, is_cheap, only_renames};
 use crate::products::is_product;
 

@@ -26,6 +26,7 @@ use llopt_plan::late_operands::{
     exceeds_registers, is_elementwise, is_scarce, parts_along_k, words,
 };
 use llopt_plan::plans::Plans;
+use llopt_plan::product::MatrixProduct;
 use melior::ir::{Value, ValueLike};
 use rustc_hash::FxHashMap;
 
@@ -149,7 +150,7 @@ fn parts_of_operand(dot: DotOp<'_, '_>, value: Value<'_, '_>, plans: &Plans) -> 
     };
     let threads = grid.num_warps * grid.threads_per_warp;
     if !exceeds_registers(
-        dot,
+        MatrixProduct::of(operation)?,
         plans.types(),
         plans.target(),
         threads,

@@ -11,10 +11,11 @@
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_layout::{Dim, LinearLayout};
+use llopt_plan::product::UNITS;
 use llopt_target::matrix::{MatrixInstruction, Operand};
 
 use super::computing::registers;
-use super::products::{Product, UNITS};
+use super::products::Product;
 
 /// Products of a group of warps that are left when its warps go on.
 const QUEUED: u32 = 2;

@@ -27,7 +27,7 @@ use llopt_dialects::tt;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::ir::TypeExt;
 use llopt_plan::group_operand::{GroupOperand, Wanted};
-use llopt_plan::product::scaled_element;
+use llopt_plan::product::{UNITS, scaled_element};
 use llopt_target::Target;
 use llopt_target::matrix::{MatrixElement, MatrixInstruction, Operand, instructions_for};
 use melior::ir::{OperationRef, Type, TypeLike, Value, ValueLike};
@@ -35,8 +35,6 @@ use melior::ir::{OperationRef, Type, TypeLike, Value, ValueLike};
 use super::computing::registers;
 use super::grid::Grid;
 
-/// Parts of a multiprocessor that have a matrix unit each; a warp uses one of them.
-pub(crate) const UNITS: f32 = 4.0;
 /// The largest number of columns of one warp-group instruction.
 const MOST_COLUMNS: u64 = 256;
 /// The smallest number of products of eight-bit floats that the warp-group unit accumulates in its own precision.

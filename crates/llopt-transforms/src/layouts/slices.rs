@@ -41,13 +41,13 @@ use llopt_dialects::meaning::fold;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::{arith, scf, tt};
 use llopt_mlir::ir::{OperationExt, ValueExt, attr};
+use llopt_plan::product::UNITS;
 use llopt_target::matrix::MatrixInstruction;
 use melior::ir::{BlockLike, Location, Operation, OperationRef, Type, TypeLike, Value, ValueLike};
 
 use super::catalog::LayoutId;
 use super::engine::Engine;
 use super::graph::NodeKind;
-use super::products::UNITS;
 use super::relation::Relation;
 use crate::loops::view::For;
 

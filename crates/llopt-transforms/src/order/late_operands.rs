@@ -13,7 +13,6 @@
 use llopt_dialects::meaning::facts::{OpFacts, Step, Unit};
 use llopt_dialects::tables::module::{num_warps, threads_per_warp};
 use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
-use llopt_dialects::tt::DotOp;
 use llopt_dialects::ttg::{ConvertLayoutOp, LocalAllocOp, LocalLoadOp};
 use llopt_layout::plan::{Movement, Scope};
 use llopt_mlir::dialect::EffectKind;
@@ -25,7 +24,7 @@ use llopt_plan::late_operands::{
     is_elementwise, room, words,
 };
 use llopt_plan::plans::Plans;
-use llopt_plan::product::is_by_threads;
+use llopt_plan::product::{MatrixProduct, is_by_threads};
 use llopt_plan::request::conversion_request;
 use melior::ir::{OperationRef, Value, ValueLike};
 
@@ -50,7 +49,7 @@ pub static SINK: PassSpec = PassSpec {
 fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
     let mut products = Vec::new();
     module.for_each_op(Walk::PreOrder, |operation| {
-        products.extend(DotOp::of(operation));
+        products.extend(MatrixProduct::of(operation));
     });
     let mut rewriter = Rewriter::new(module.ctx());
     for dot in products {
@@ -84,7 +83,7 @@ fn sink(module: OperationRef<'_, '_>, plans: &Plans) {
 /// Issues copies behind a product that are issued between the reads of its factors and the product, and nothing else
 /// there changes memory: they write buffers of other iterations, past which no read moves. A copy may be late, because
 /// nothing reads what it brings before a wait.
-fn issue_behind<'c: 'a, 'a>(dot: DotOp<'c, 'a>, rewriter: &mut Rewriter<'c, 'a>) {
+fn issue_behind<'c: 'a, 'a>(dot: MatrixProduct<'c, 'a>, rewriter: &mut Rewriter<'c, 'a>) {
     let product = dot.operation();
     let block = product.parent_block();
     let mut open = vec![dot.a(), dot.b()];
@@ -137,7 +136,7 @@ fn issue_behind<'c: 'a, 'a>(dot: DotOp<'c, 'a>, rewriter: &mut Rewriter<'c, 'a>)
 /// Registers of 32 bits that are needed in addition to those of the product while the source of another operand is
 /// computed and stored after the first read of an operand. The product waits for that other operand, so an earlier
 /// first read has no benefit.
-fn stored_between(dot: DotOp<'_, '_>, plans: &Plans) -> u32 {
+fn stored_between(dot: MatrixProduct<'_, '_>, plans: &Plans) -> u32 {
     let chain = chain(dot);
     let loads: Vec<LocalLoadOp<'_, '_>> = chain
         .iter()
@@ -230,7 +229,10 @@ fn memory<'c: 'a, 'a>(view: Value<'c, 'a>) -> Value<'c, 'a> {
 
 /// The conversions through shared memory of the operands of a product in its block; elementwise ops may come between,
 /// nothing else.
-fn conversions<'c: 'a, 'a>(dot: DotOp<'c, 'a>, plans: &Plans) -> Vec<ConvertLayoutOp<'c, 'a>> {
+fn conversions<'c: 'a, 'a>(
+    dot: MatrixProduct<'c, 'a>,
+    plans: &Plans,
+) -> Vec<ConvertLayoutOp<'c, 'a>> {
     let product = dot.operation();
     // Threads that multiply by themselves take more elements than they give.
     let nearest = match is_by_threads(dot, plans.types(), plans.target()) {

@@ -15,13 +15,13 @@ use llopt_dialects::tt::{
 use llopt_dialects::ttng::WarpGroupDotOp;
 use llopt_mlir::ir::{OperationExt, TypeExt, Walk};
 use llopt_plan::plans::Plans;
-use llopt_plan::product::scaled_element;
+use llopt_plan::product::{UNITS, scaled_element};
 use llopt_plan::schedule::{Graph, Pipe, Schedule, Unit};
 use llopt_target::matrix::instructions_for;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
 use super::loads::{self, Load};
-use crate::layouts::{UNITS, elements_of};
+use crate::layouts::elements_of;
 use crate::loops::needs::maker;
 use crate::loops::view::For;
 

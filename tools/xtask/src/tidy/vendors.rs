@@ -40,6 +40,10 @@ const SINGLE: &[(&str, &str)] = &[
         "NVIDIA's copies to shared memory name each thread's place, as its stores do, and are in memory.rs",
     ),
     (
+        "amdgpu/overflow.rs",
+        "NVIDIA's conversions to small floats say themselves that they saturate",
+    ),
+    (
         "amdgpu/schedule.rs",
         "NVIDIA's assembler orders instructions by itself",
     ),

@@ -7,6 +7,8 @@
 //! of its piece, no further condition on layouts is needed. If a warp gives one address ([`WarpCopies`]), the lanes
 //! copy each other's pieces ([`LaneOrder`]): they exchange their source addresses. Data that no instruction can copy
 //! (pieces too narrow, values other than zero where a mask is false) are loaded and stored.
+//!
+//! Of warps that hold the same elements one copies, and the others skip it.
 
 use inkwell::values::InstructionOpcode;
 use llopt_dialects::ttg::effects::CACHED_BLOCK;
@@ -23,13 +25,13 @@ use llopt_plan::tensor::{TensorType, ValueType};
 use melior::ir::{OperationRef, Value};
 
 use crate::llvm::emitter::V;
-use crate::ops::asynchronous::copy_wait;
+use crate::ops::asynchronous::copy_wait::{self, Issued};
 use crate::ops::memory::global::{self, BufferLoad, PointerLoad, cache, eviction, groups};
 use crate::ops::memory::local::{self, View};
 use crate::ops::memory::shared::{self, registers_in_order};
 use crate::targets::hooks::{AsyncCopy, Caching, CopySource, WarpCopies, WarpCopy};
 use crate::values::registers::Registers;
-use crate::values::words;
+use crate::values::{threads, words};
 use crate::walk::function::{FunctionLowering, Lowered, Program};
 
 /// How a tensor is divided for a copy.
@@ -73,16 +75,16 @@ pub(crate) fn async_copy(
     op: ttg::AsyncCopyGlobalToLocalOp<'_, '_>,
 ) -> Lowered {
     copy_wait::bind_token(lowering, op.operation());
-    let instructions = copy_pointers(lowering, op)?;
-    copy_wait::copied(lowering, op.operation(), instructions);
+    let issued = copy_pointers(lowering, op)?;
+    copy_wait::copied(lowering, op.operation(), issued);
     Ok(())
 }
 
-/// Copies from the addresses of pointers; returns the number of asynchronous instructions.
+/// Copies from the addresses of pointers; returns the asynchronous instructions.
 fn copy_pointers<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: ttg::AsyncCopyGlobalToLocalOp<'_, '_>,
-) -> Lowered<u32> {
+) -> Lowered<Issued> {
     let operation = op.operation();
     let of = lowering.type_of(op.src())?;
     let ValueType::Tensor(tensor) = &of else {
@@ -101,7 +103,6 @@ fn copy_pointers<'ctx>(
     };
     let pointers = lowering.registers(op.src());
     let masks = op.mask().map(|mask| lowering.registers(mask));
-    let acts = acts_in_block(lowering, tensor);
     let copied = if !pieces.is_whole || !is_zero_or_absent(lowering, op.other()) {
         None
     } else if let Some(copies) = lowering.hooks().warp_copies() {
@@ -118,15 +119,19 @@ fn copy_pointers<'ctx>(
                 _ => pointers[register],
             })
         };
-        match acts {
-            Some(_) => None,
-            None => copy_by_warps(lowering, copies, &pieces, caching, nothing, from),
-        }
+        copy_once(lowering, tensor, || {
+            copy_by_warps(lowering, copies, &pieces, caching, nothing, from)
+        })
     } else {
+        let acts = acts_in_block(lowering, tensor);
         let block = operation.attr(CACHED_BLOCK).and_then(AttributeExt::as_int);
-        copy_by_lanes(lowering, &pieces, &pointers, masks.as_ref(), acts, block)
+        let copied = copy_by_lanes(lowering, &pieces, &pointers, masks.as_ref(), acts, block);
+        copied.map(|instructions| Issued {
+            instructions,
+            is_skipped: false,
+        })
     };
-    if let Some(instructions) = copied {
+    if let Some(issued) = copied {
         local::record_shared(
             lowering,
             operation,
@@ -134,7 +139,7 @@ fn copy_pointers<'ctx>(
             &pieces.view,
             &pieces.access,
         );
-        return Ok(instructions);
+        return Ok(issued);
     }
     let load = PointerLoad {
         element: pieces.view.element,
@@ -153,7 +158,7 @@ fn copy_pointers<'ctx>(
         None,
     )?;
     local::store_where_acting(lowering, operation, tensor, &access, &pieces.view, &values)?;
-    Ok(0)
+    Ok(Issued::default())
 }
 
 /// `amdg.buffer_load_to_local`.
@@ -162,16 +167,16 @@ pub(crate) fn buffer_load_to_local(
     op: amdg::BufferLoadToLocalOp<'_, '_>,
 ) -> Lowered {
     copy_wait::bind_token(lowering, op.operation());
-    let instructions = copy_buffer(lowering, op)?;
-    copy_wait::copied(lowering, op.operation(), instructions);
+    let issued = copy_buffer(lowering, op)?;
+    copy_wait::copied(lowering, op.operation(), issued);
     Ok(())
 }
 
-/// Copies from a buffer; returns the number of asynchronous instructions.
+/// Copies from a buffer; returns the asynchronous instructions.
 fn copy_buffer<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: amdg::BufferLoadToLocalOp<'_, '_>,
-) -> Lowered<u32> {
+) -> Lowered<Issued> {
     let operation = op.operation();
     let of = lowering.type_of(op.offsets())?;
     let ValueType::Tensor(tensor) = &of else {
@@ -181,8 +186,8 @@ fn copy_buffer<'ctx>(
         cache: cache(op.cache()),
         ..Caching::default()
     };
-    if let Some(instructions) = copy_buffer_directly(lowering, op, &of, tensor, caching)? {
-        return Ok(instructions);
+    if let Some(issued) = copy_buffer_directly(lowering, op, &of, tensor, caching)? {
+        return Ok(issued);
     }
     let view = local::view(lowering, operation, op.dest())?;
     let load = BufferLoad {
@@ -196,7 +201,7 @@ fn copy_buffer<'ctx>(
     let values: Registers<'ctx> = global::load_from_buffer(lowering, operation, &of, &load)?.into();
     let access = local::access_to(lowering, operation, tensor, &view, Access::Store, None)?;
     local::store_where_acting(lowering, operation, tensor, &access, &view, &values)?;
-    Ok(0)
+    Ok(Issued::default())
 }
 
 /// Copies asynchronously, if that is possible: a masked-off lane only needs an offset out of range.
@@ -206,7 +211,7 @@ fn copy_buffer_directly(
     of: &ValueType,
     tensor: &TensorType,
     caching: Caching,
-) -> Lowered<Option<u32>> {
+) -> Lowered<Option<Issued>> {
     let operation = op.operation();
     let Some(copies) = lowering.hooks().warp_copies() else {
         return Ok(None);
@@ -218,10 +223,7 @@ fn copy_buffer_directly(
     let pieces = pieces(lowering, operation, tensor, view, |widest| {
         groups(of, widest, &limit)
     })?;
-    let is_possible = pieces.is_whole
-        && is_zero_or_absent(lowering, op.other())
-        && acts_in_block(lowering, tensor).is_none();
-    if !is_possible {
+    if !pieces.is_whole || !is_zero_or_absent(lowering, op.other()) {
         return Ok(None);
     }
     let buffers = global::buffers(lowering, operation)?;
@@ -234,7 +236,9 @@ fn copy_buffer_directly(
         let offset = buffers.masked_offset(lowering.e, mask, offset);
         CopySource::Buffer { descriptor, offset }
     };
-    let copied = copy_by_warps(lowering, copies, &pieces, caching, None, from);
+    let copied = copy_once(lowering, tensor, || {
+        copy_by_warps(lowering, copies, &pieces, caching, None, from)
+    });
     if copied.is_some() {
         local::record_shared(
             lowering,
@@ -299,6 +303,26 @@ fn acts_in_block<'ctx>(
     lowering
         .threads
         .acts_under(lowering.e, lowering.hooks(), copies)
+}
+
+/// What `copy` emits, where of warps that hold the same elements one copies. Lanes of a warp cannot: the memory of those
+/// that copy would not be contiguous.
+fn copy_once(
+    lowering: &FunctionLowering<'_, '_>,
+    tensor: &TensorType,
+    copy: impl FnOnce() -> Option<u32>,
+) -> Option<Issued> {
+    let lanes = lowering.program.threads_per_warp - 1;
+    if tensor.free_threads() & lanes != 0 {
+        return None;
+    }
+    let acts = acts_in_block(lowering, tensor);
+    let is_skipped = acts.is_some();
+    let instructions = threads::only_if(lowering.e, acts, copy)?;
+    Some(Issued {
+        instructions,
+        is_skipped,
+    })
 }
 
 fn is_zero_or_absent(lowering: &FunctionLowering<'_, '_>, other: Option<Value<'_, '_>>) -> bool {

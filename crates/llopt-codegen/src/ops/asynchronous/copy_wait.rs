@@ -15,16 +15,30 @@ use crate::targets::hooks::WarpCopies;
 use crate::walk::copy_log::Wait;
 use crate::walk::function::{FunctionLowering, Lowered, result};
 
-/// Records a copy that was emitted as so many asynchronous instructions.
+/// The asynchronous instructions of a copy.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Issued {
+    pub(crate) instructions: u32,
+    /// Whether some warps skip them.
+    pub(crate) is_skipped: bool,
+}
+
+/// Records a copy that was emitted as such instructions.
 pub(crate) fn copied(
     lowering: &mut FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,
-    instructions: u32,
+    issued: Issued,
 ) {
+    let Issued {
+        instructions,
+        is_skipped,
+    } = issued;
     lowering.copies.has_copies |= instructions > 0;
+    lowering.copies.has_skipped |= is_skipped;
     lowering.copies.happens(Event::Copy {
         token: key(result(op, 0)),
         instructions,
+        by_all: !is_skipped,
     });
 }
 
@@ -106,7 +120,9 @@ pub(crate) fn settle(lowering: &mut FunctionLowering<'_, '_>) {
     let allowed = allowed_at_waits(&log.blocks, lowering.is_kernel);
     for (wait, known) in log.waits.iter().zip(allowed) {
         let known = if wait.is_analysed { known } else { NOTHING };
-        let allowed = known.min(wait.most.unwrap_or(NOTHING));
+        // A number that the program gives counts what all warps issue.
+        let most = wait.most.map(|most| if log.has_skipped { 0 } else { most });
+        let allowed = known.min(most.unwrap_or(NOTHING));
         match allowed {
             NOTHING => wait.instruction.erase_from_basic_block(),
             _ => counted.set_wait(lowering.e, wait.instruction, allowed),

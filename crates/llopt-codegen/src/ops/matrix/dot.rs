@@ -14,17 +14,11 @@ use crate::walk::function::{FunctionLowering, Lowered};
 /// `tt.dot`.
 pub(crate) fn dot(lowering: &mut FunctionLowering<'_, '_>, op: tt::DotOp<'_, '_>) -> Lowered {
     let operation = op.operation();
-    let is_late = lowering.late.is_awaited(operation);
-    let factor = |value| {
-        let of = lowering.tensor_of(operation, value)?;
-        Ok(match lowering.known_registers(value) {
-            Some(registers) => Factor::emitted((of, registers)),
-            None if is_late => Factor::late(of, value),
-            None => Factor::emitted((of, lowering.registers(value))),
-        })
-    };
     let mut factors = Factors {
-        matrices: [factor(op.a())?, factor(op.b())?],
+        matrices: [
+            Factor::of(lowering, operation, op.a())?,
+            Factor::of(lowering, operation, op.b())?,
+        ],
         packed: [1; 2],
         sum: (
             lowering.tensor_of(operation, op.c())?,
@@ -48,7 +42,7 @@ pub(crate) fn dot(lowering: &mut FunctionLowering<'_, '_>, op: tt::DotOp<'_, '_>
     let Some(unit) = lowering.hooks().matrices() else {
         return otherwise::product(lowering, op, factors, None);
     };
-    match problem.select(target, |row| row.scale.is_none()) {
+    match problem.select_unless_by_threads(target) {
         Ok(selection) => {
             let values = instruction::product(lowering, operation, unit, &selection, &mut factors)?;
             lowering.bind_result(operation, values);

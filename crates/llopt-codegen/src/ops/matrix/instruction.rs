@@ -134,6 +134,20 @@ pub(crate) struct Factor<'c, 'a, 'ctx> {
 }
 
 impl<'c, 'a, 'ctx> Factor<'c, 'a, 'ctx> {
+    /// An operand of a product: in registers, unless the product is one that takes its operands late.
+    pub(super) fn of(
+        lowering: &FunctionLowering<'_, 'ctx>,
+        product: OperationRef<'_, '_>,
+        value: Value<'c, 'a>,
+    ) -> Lowered<Self> {
+        let of = lowering.tensor_of(product, value)?;
+        Ok(match lowering.known_registers(value) {
+            Some(registers) => Self::emitted((of, registers)),
+            None if lowering.late.is_awaited(product) => Self::late(of, value),
+            None => Self::emitted((of, lowering.registers(value))),
+        })
+    }
+
     /// An operand that is in registers.
     pub(crate) fn emitted((of, registers): Matrix<'ctx>) -> Self {
         Self {
@@ -144,7 +158,7 @@ impl<'c, 'a, 'ctx> Factor<'c, 'a, 'ctx> {
     }
 
     /// An operand whose registers are emitted when the product uses them.
-    pub(crate) fn late(of: Rc<TensorType>, value: Value<'c, 'a>) -> Self {
+    fn late(of: Rc<TensorType>, value: Value<'c, 'a>) -> Self {
         Self {
             registers: vec![None; of.registers()],
             of,

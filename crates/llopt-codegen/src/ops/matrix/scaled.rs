@@ -4,15 +4,17 @@
 //! of the next group; so a scale comes from another lane than the elements that it multiplies, and has a layout of
 //! its own. That layout is derived from the operand's: rows as the operand's lanes have them, groups where the
 //! instruction expects them, and one register of scales for each repetition of the instruction over registers. The
-//! tensor of scales is then converted to it; if it already has this layout, nothing moves.
+//! tensor of scales is then converted to it; if it already has this layout, nothing moves. Where all scales are one
+//! constant, each thread has it, and groups need not fit; a constant of one is no scale.
 //!
 //! Elements of four bits are packed two to a byte along k: counted as elements, their layout has one more register
 //! bit, the lowest.
 
-use llopt_dialects::tt;
+use llopt_dialects::{arith, tt};
 use llopt_layout::f2::Subspace;
 use llopt_layout::matrix_product::Matrices;
 use llopt_layout::{Dim, LayoutError, LinearLayout};
+use llopt_mlir::ir::AttributeExt;
 use llopt_target::matrix::Operand;
 use melior::ir::{OperationRef, Value};
 
@@ -25,6 +27,11 @@ use llopt_plan::tensor::TensorType;
 
 /// The code of a scale of one.
 const ONE: i64 = 127;
+
+/// The code of all scales, if these are one constant.
+fn constant(scales: Value<'_, '_>) -> Option<u64> {
+    arith::ConstantOp::defining(scales)?.value()?.splat_bits()
+}
 
 /// The layout of elements that are packed two to a byte along dimension `k`: it has one more register bit.
 fn unpacked(layout: &LinearLayout, k: usize) -> Result<LinearLayout, LayoutError> {
@@ -178,13 +185,12 @@ pub(crate) fn dot(lowering: &mut FunctionLowering<'_, '_>, op: tt::DotScaledOp<'
     if a_packed > 1 && !op.lhs_k_pack() || b_packed > 1 && !op.rhs_k_pack() {
         return Err(because("elements that are packed along rows or columns"));
     }
-    let matrix = |value| {
-        Ok((
-            lowering.tensor_of(operation, value)?,
-            lowering.registers(value),
-        ))
-    };
-    let (a, b, sum) = (matrix(op.a())?, matrix(op.b())?, matrix(op.c())?);
+    let [a, b] = [op.a(), op.b()].map(|value| Factor::of(lowering, operation, value));
+    let (a, b) = (a?, b?);
+    let sum = (
+        lowering.tensor_of(operation, op.c())?,
+        lowering.registers(op.c()),
+    );
     if sum.0.shape.len() != 2 {
         return Err(because("batches of scaled products"));
     }
@@ -193,8 +199,8 @@ pub(crate) fn dot(lowering: &mut FunctionLowering<'_, '_>, op: tt::DotScaledOp<'
         _ => unpacked(of.layout(), k),
     };
     let error = |error: LayoutError| because(&error.to_string());
-    let a_layout = elements(&a.0, a_packed, 1).map_err(error)?;
-    let b_layout = elements(&b.0, b_packed, 0).map_err(error)?;
+    let a_layout = elements(&a.of, a_packed, 1).map_err(error)?;
+    let b_layout = elements(&b.of, b_packed, 0).map_err(error)?;
     let problem = Problem {
         layouts: Matrices {
             a: &a_layout,
@@ -205,7 +211,10 @@ pub(crate) fn dot(lowering: &mut FunctionLowering<'_, '_>, op: tt::DotScaledOp<'
         b: &[right],
         c: SUMS,
     };
-    let has_scales = op.a_scale().is_some() || op.b_scale().is_some();
+    // A scale of one changes nothing.
+    let [a_scale, b_scale] = [op.a_scale(), op.b_scale()]
+        .map(|scale| scale.filter(|scale| constant(*scale) != Some(ONE as u64)));
+    let has_scales = a_scale.is_some() || b_scale.is_some();
     let Some(unit) = lowering.hooks().matrices() else {
         return Err(lowering.unsupported(operation, None));
     };
@@ -230,13 +239,13 @@ pub(crate) fn dot(lowering: &mut FunctionLowering<'_, '_>, op: tt::DotScaledOp<'
             outer: 1,
             k: 0,
         };
-        let sides = [(op.a_scale(), a_elements), (op.b_scale(), b_elements)];
+        let sides = [(a_scale, a_elements), (b_scale, b_elements)];
         Some(scales(lowering, operation, &selection, sides)?)
     } else {
         None
     };
     let mut factors = Factors {
-        matrices: [a, b].map(Factor::emitted),
+        matrices: [a, b],
         packed: [a_packed, b_packed],
         sum,
         scales,
@@ -267,6 +276,10 @@ fn scales<'ctx>(
             words.push(vec![lowering.e.i32(ONE); parts.len()]);
             continue;
         };
+        if let Some(code) = constant(scale) {
+            words.push(vec![lowering.e.i32(code as i64); parts.len()]);
+            continue;
+        }
         let from = lowering.tensor_of(op, scale)?;
         let plan = elements.plan(operand, group, parts, &from).ok_or_else(|| {
             let reason = "the groups of the scales are not those of the matrix instruction";

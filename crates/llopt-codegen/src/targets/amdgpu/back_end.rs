@@ -13,7 +13,7 @@ use inkwell::values::{BasicValue, FunctionValue, InstructionOpcode, InstructionV
 use llopt_target::{Feature, Target};
 
 use super::kernel::{ANY_WAVES, WAVES, WORK_GROUP_SIZE};
-use super::{Amdgpu, library};
+use super::{Amdgpu, library, overflow};
 use crate::llvm::addresses;
 use crate::llvm::c_api::OmittedPass;
 use crate::llvm::instructions::{called, change_all};
@@ -63,6 +63,12 @@ impl BackEnd for Amdgpu {
             last: "amdgpu-attributor,",
             repeats: false,
             idle: self.idle_passes(),
+        }
+    }
+
+    fn before_optimization(&self, module: &Module<'_>) {
+        if self.target.has(Feature::ClampedConvert) {
+            overflow::clamp_by_mode(module);
         }
     }
 

@@ -236,7 +236,7 @@ fn converts(target: Target, format: Float8) -> bool {
 
 /// Four codes in one word from four floats. The instructions saturate only when the mode register's `FP16_OVFL` bit
 /// is set, but that bit would also clamp the overflow of every `f16` operation of the kernel; so the magnitude is
-/// clamped here.
+/// clamped here, and [`super::overflow`] leaves that to the mode where the kernel has no such operation.
 fn narrow<'ctx>(
     e: &Emitter<'ctx>,
     target: Target,

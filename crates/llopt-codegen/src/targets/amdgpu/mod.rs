@@ -8,6 +8,7 @@ mod kernel;
 pub(crate) mod library;
 mod matrix;
 mod memory;
+mod overflow;
 mod schedule;
 mod shared;
 
