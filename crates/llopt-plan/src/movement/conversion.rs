@@ -17,7 +17,7 @@ use melior::ir::{OperationRef, Value};
 
 use crate::element::Element;
 use crate::operand_words;
-use crate::product::is_by_threads;
+use crate::product::{MatrixProduct, is_by_threads};
 use crate::request::conversion_request;
 use crate::tensor::TensorType;
 use crate::types::Types;
@@ -99,7 +99,7 @@ pub(crate) fn makes_factor(op: OperationRef<'_, '_>, types: &Types, target: Targ
 fn is_factor<'c: 'a, 'a>(value: Value<'c, 'a>, types: &Types, target: Target) -> bool {
     let takes = |user: OperationRef<'c, 'a>| {
         if let Some(dot) = DotOp::of(user) {
-            return dot.c() != value && !is_by_threads(dot, types, target);
+            return dot.c() != value && !is_by_threads(MatrixProduct::Plain(dot), types, target);
         }
         WarpGroupDotOp::of(user).is_some_and(|dot| dot.a() == value)
             || TransOp::of(user).is_some_and(|trans| is_factor(trans.result(), types, target))
