@@ -19,10 +19,22 @@ use inkwell::llvm_sys::core::{
 use inkwell::llvm_sys::prelude::{LLVMBuilderRef, LLVMValueRef};
 use inkwell::llvm_sys::target::{LLVMABISizeOfType, LLVMGetModuleDataLayout};
 use inkwell::llvm_sys::{LLVMOpcode, LLVMTypeKind};
-use inkwell::values::{AsValueRef, InstructionValue};
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{AsValueRef, InstructionValue, IntValue, PointerValue};
 
 /// The largest depth of the sums of an address.
 const DEPTH: u32 = 8;
+
+/// The pointer that is so many elements behind another one, wherever that is.
+pub fn behind<'ctx>(
+    builder: &Builder<'ctx>,
+    element: BasicTypeEnum<'ctx>,
+    pointer: PointerValue<'ctx>,
+    elements: IntValue<'ctx>,
+) -> Option<PointerValue<'ctx>> {
+    // SAFETY: the element has a size, and nothing is promised about the object that the sum is in.
+    unsafe { builder.build_gep(element, pointer, &[elements], "") }.ok()
+}
 
 /// Makes `(p + constant) + x`, if that is what `address` is, into `(p + x) + constant`.
 ///

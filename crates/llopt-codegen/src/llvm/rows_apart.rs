@@ -40,6 +40,7 @@ use inkwell::values::{
 };
 use llopt_target::Target;
 
+use crate::llvm::addresses;
 use crate::llvm::block_order::words;
 use crate::llvm::instructions::users;
 use crate::llvm::liveness::{Flow, Liveness};
@@ -509,8 +510,7 @@ impl<'ctx> Row<'ctx> {
                 let ((Some(element), _), index) = (first.step, integer(first.made, 1)?) else {
                     return None;
                 };
-                // SAFETY: it is the same address.
-                unsafe { builder.build_gep(element, first.start, &[index], "") }.ok()?
+                addresses::behind(builder, element, first.start, index)?
             }
         };
         let hidden = hides.hide(builder, start)?;
@@ -520,9 +520,8 @@ impl<'ctx> Row<'ctx> {
         let mut pointer = hidden;
         for (other, place) in self.pointers[1..].iter().zip(places_of.into_iter().rev()) {
             builder.position_before(&place);
-            let byte = head.get_context().i8_type();
-            // SAFETY: the address is that of the pointer in whose place it is, whatever object that points into.
-            pointer = unsafe { builder.build_gep(byte, pointer, &[distance], "") }.ok()?;
+            let byte = head.get_context().i8_type().into();
+            pointer = addresses::behind(builder, byte, pointer, distance)?;
             let next = other.next();
             replace_but(other.made, pointer, next.as_slice());
         }
