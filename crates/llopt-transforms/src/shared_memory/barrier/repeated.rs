@@ -19,40 +19,32 @@
 //! overlaps with the reads, and no assembler leaves a load to the end because nothing needs it in front of the barrier. A
 //! recurrence of log-probabilities, whose states are handed on in global memory, takes 1.6 times as long otherwise.
 //!
-//! # What only one thread needs
+//! # Alternatives rejected
 //!
-//! Scalars are stored by the first thread. Where it alone needs what is loaded, since the number decides nothing and only
-//! becomes part of what it stores, whatever the others load is dropped, and no warp waits:
-//!
-//! ```text
-//! for i                           count of this expert in part i
-//!   count += load p[i]
-//!   store p[i], count
-//! ```
-//!
-//! A running count over 224 parts by four warps takes 25 microseconds with a barrier in each iteration, and Triton's code, which
-//! has none, 6 (H100, 2026-11-28). With loads by the first thread alone it takes 45: `ptxas` makes a branch of each, and no load
-//! passes the store before it.
+//! Scalars are stored by the first thread, and a running count, `count += load p[i]; store p[i], count`, is of use to it alone. Over 224
+//! parts by four warps it takes 25 microseconds with a barrier in each iteration, and Triton's code, which has none, 6 (H100,
+//! 2026-11-28). *The first thread alone loads*: 45, as `ptxas` makes a branch of each load, and none passes the store before it.
+//! *No barrier where the number decides nothing*: 5.5, but the other threads' loads, whose values are dropped, are races, and the
+//! sanitizer reports them.
 //!
 //! Accesses may touch the same memory if their addresses come from the same parameter, or from the same op that makes
 //! an address. What warps read after another one has written is left to explicit barriers, as in Triton.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use llopt_dialects::layout::encoding::layout_of;
 use llopt_dialects::meaning::facts::OpFacts;
 use llopt_dialects::meaning::resource::GLOBAL_MEMORY;
 use llopt_dialects::tables::module::num_warps;
 use llopt_dialects::tables::types::{Pointer, RankedTensor, element_or_self};
-use llopt_dialects::tt::{LoadOp, StoreOp};
 use llopt_dialects::ttg::WarpSpecializeOp;
 use llopt_layout::{Dim, LinearLayout};
 use llopt_mlir::dialect::EffectKind;
-use llopt_mlir::ir::{OperationExt, Use, ValueExt, key};
+use llopt_mlir::ir::{OperationExt, key};
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use super::placement::{Access, AccessKind, Graph};
-use crate::flow::{self, Carry, Symbols};
+use crate::flow::{self, Symbols};
 use crate::program::Point;
 
 /// An access to global memory by the warps of the whole block.
@@ -64,20 +56,14 @@ struct Global<'c, 'a> {
 
 /// The nodes before which all warps must have read global memory. `owners` has the program point of each node.
 pub(super) fn nodes(graph: &Graph, points: &[Point<'_, '_>], owners: &[usize]) -> Vec<usize> {
-    let mut accesses: Vec<Global> = (0..points.len())
+    let accesses: Vec<Global> = (0..points.len())
         .flat_map(|point| accesses(points, point))
         .collect();
-    let has = |accesses: &[Global], kind| accesses.iter().any(|access| access.kind == kind);
-    if !has(&accesses, AccessKind::Read) || !has(&accesses, AccessKind::Write) {
+    let has = |kind| accesses.iter().any(|access| access.kind == kind);
+    if !has(AccessKind::Read) || !has(AccessKind::Write) {
         return Vec::new();
     }
     let origins = origins(points);
-    let alone: Vec<usize> = (0..accesses.len())
-        .filter(|&read| is_read_alone(read, &accesses, points, &origins))
-        .collect();
-    for read in alone.into_iter().rev() {
-        accesses.remove(read);
-    }
     let mut layouts = Vec::new();
     let mut global = graph.clone();
     for node in &mut global.nodes {
@@ -100,87 +86,6 @@ pub(super) fn nodes(graph: &Graph, points: &[Point<'_, '_>], owners: &[usize]) -
     let nodes = global.barriers_after_reads().into_iter();
     let early = nodes.map(|node| after_last_read(node, graph, &global, points, owners));
     early.collect()
-}
-
-/// Whether an access is a load of a scalar that only the first thread needs, and it stores all that may be in the same place.
-fn is_read_alone(
-    read: usize,
-    accesses: &[Global<'_, '_>],
-    points: &[Point<'_, '_>],
-    origins: &HashMap<usize, BTreeSet<u64>>,
-) -> bool {
-    let of = |access: &Global| {
-        origins
-            .get(&key(access.address))
-            .cloned()
-            .unwrap_or_default()
-    };
-    let operation = |access: &Global| points[access.point].operation;
-    let read = &accesses[read];
-    let Some(load) = LoadOp::of(operation(read)) else {
-        return false;
-    };
-    let from = of(read);
-    // What the regions of an op do are accesses of their own ops.
-    let mut writes = accesses
-        .iter()
-        .filter(|access| access.kind == AccessKind::Write)
-        .filter(|access| operation(access).region_refs().len() == 0)
-        .filter(|access| !of(access).is_disjoint(&from))
-        .peekable();
-    let is_scalar = |write: &Global| {
-        let value = StoreOp::of(operation(write)).map(StoreOp::value);
-        value.is_some_and(|value| RankedTensor::of(value.r#type()).is_none())
-    };
-    writes.peek().is_some() && writes.all(is_scalar) && is_only_stored(load.result())
-}
-
-/// Whether a scalar becomes part of stored scalars only: through arithmetic, loops that carry it, and conditionals that return it.
-fn is_only_stored(value: Value<'_, '_>) -> bool {
-    let symbols = Symbols::none();
-    let mut seen = HashSet::new();
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        if !seen.insert(key(value)) {
-            continue;
-        }
-        if RankedTensor::of(value.r#type()).is_some() || is_address(value) {
-            return false;
-        }
-        for used in value.uses() {
-            if StoreOp::of(used.operation).is_some() {
-                continue;
-            }
-            match handed_on(used, &symbols) {
-                Some(results) => open.extend(results),
-                None => return false,
-            }
-        }
-    }
-    true
-}
-
-/// The values that a use of a scalar becomes; `None` if it is used for anything but a number.
-fn handed_on<'c: 'a, 'a>(
-    used: Use<'c, 'a>,
-    symbols: &Symbols<'c, 'a>,
-) -> Option<Vec<Value<'c, 'a>>> {
-    let operation = used.operation;
-    let edges = flow::step(operation, symbols).edges.into_iter();
-    let targets: Vec<Value> = edges
-        .filter(|edge| edge.operand == used.operand && edge.carry == Carry::Value)
-        .map(|edge| edge.target)
-        .collect();
-    if !targets.is_empty() {
-        return Some(targets);
-    }
-    let results: Vec<Value> = operation.result_values().collect();
-    // What has no results and no effects ends a block: it decides where all threads go on, or returns the number to them.
-    let computes = operation.region_refs().len() == 0
-        && !results.is_empty()
-        && operation.is_memory_effect_free()
-        && operation.is_speculatable();
-    computes.then_some(results)
 }
 
 /// The first node from which on no op up to a write reads what is written: a barrier there does the same as before the write.
