@@ -118,7 +118,7 @@ use melior::ir::OperationRef;
 
 use crate::allocation::plans_of;
 use crate::axis::AxisAnalysis;
-use crate::loops::unroll::STAGES;
+use crate::loops::unroll::{STAGES, asked_stages};
 use crate::loops::view::For;
 use crate::matrix::accumulators;
 use crate::products::multiplies;
@@ -211,7 +211,7 @@ pub fn pipeline(module: OperationRef<'_, '_>, stages: u32, plans: &Plans) -> Vec
     });
     for of in others {
         let account = LoopAccount::of(place(of.operation()));
-        let asked: Option<u32> = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
+        let asked = asked_stages(of.operation());
         let outcome = match Given::take(of) {
             Some(given) => Some(expand(of, given, warps, plans)),
             None if asked.unwrap_or(stages) == 1 => None,
@@ -239,8 +239,7 @@ fn pipeline_loop<'c: 'a, 'a>(
     account: &mut LoopAccount,
     gone: &mut Vec<OperationRef<'c, 'a>>,
 ) -> Result<Pipelined, String> {
-    let asked = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
-    let asked: u32 = asked.unwrap_or(default);
+    let asked = asked_stages(of.operation()).unwrap_or(default);
     if of.has_loops() {
         return Err("there is a loop in it".to_owned());
     }

@@ -4,7 +4,7 @@ use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::values::{
     AnyValueEnum, BasicValue, BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode,
-    InstructionValue,
+    InstructionValue, IntValue, PointerValue,
 };
 
 /// Whether some instruction of the module is of a kind.
@@ -28,6 +28,42 @@ pub(crate) fn users(
         AnyValueEnum::InstructionValue(user) => Some(user),
         other => BasicValueEnum::try_from(other).ok()?.as_instruction_value(),
     })
+}
+
+/// An operand that is an integer.
+pub(crate) fn integer_operand<'ctx>(
+    of: InstructionValue<'ctx>,
+    index: u32,
+) -> Option<IntValue<'ctx>> {
+    match of.get_operand(index)?.value()? {
+        BasicValueEnum::IntValue(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// An operand that is a pointer.
+pub(crate) fn pointer_operand<'ctx>(
+    of: InstructionValue<'ctx>,
+    index: u32,
+) -> Option<PointerValue<'ctx>> {
+    match of.get_operand(index)?.value()? {
+        BasicValueEnum::PointerValue(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// Replaces an operand of an instruction by another value.
+pub(crate) fn replace_operand<'ctx>(
+    of: InstructionValue<'ctx>,
+    from: InstructionValue<'ctx>,
+    to: impl BasicValue<'ctx> + Copy,
+) {
+    for index in 0..of.get_num_operands() {
+        let operand = of.get_operand(index).and_then(|operand| operand.value());
+        if operand.and_then(|operand| operand.as_instruction_value()) == Some(from) {
+            of.set_operand(index, to);
+        }
+    }
 }
 
 /// Changes each instruction of a kind, in order.

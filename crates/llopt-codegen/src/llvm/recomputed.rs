@@ -51,6 +51,7 @@ use llopt_plan::late_operands::is_scarce;
 use llopt_target::Target;
 
 use crate::llvm::block_order::words;
+use crate::llvm::instructions::replace_operand;
 use crate::llvm::liveness::{Flow, Liveness};
 use crate::targets::back_end::BackEnd;
 
@@ -312,27 +313,16 @@ fn compute_in<'ctx>(
                 before = *made.entry(step).or_insert_with(|| {
                     let again = step.explicit_clone();
                     builder.insert_instruction(&again, None);
-                    replace(again, from, before);
+                    if let Some(before) = result(before) {
+                        replace_operand(again, from, before);
+                    }
                     again
                 });
                 from = step;
             }
-            replace(instruction, operand, before);
-        }
-    }
-}
-
-/// Replaces an operand of an instruction by another one.
-fn replace<'ctx>(
-    of: InstructionValue<'ctx>,
-    from: InstructionValue<'ctx>,
-    to: InstructionValue<'ctx>,
-) {
-    let Some(to) = result(to) else { return };
-    for index in 0..of.get_num_operands() {
-        let operand = of.get_operand(index).and_then(|operand| operand.value());
-        if operand.and_then(|operand| operand.as_instruction_value()) == Some(from) {
-            of.set_operand(index, to);
+            if let Some(before) = result(before) {
+                replace_operand(instruction, operand, before);
+            }
         }
     }
 }

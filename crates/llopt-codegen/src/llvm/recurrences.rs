@@ -24,6 +24,8 @@ use inkwell::values::{
     AnyValue, BasicValueEnum, InstructionOpcode, InstructionValue, PhiValue, PointerValue,
 };
 
+use crate::llvm::instructions::pointer_operand;
+
 /// The address space of global memory.
 const GLOBAL: u16 = 1;
 /// The address space of shared memory.
@@ -83,7 +85,7 @@ impl<'ctx> Recurrence<'ctx> {
         }
         let advanced = |value: BasicValueEnum<'ctx>| {
             let address = address(value.into_pointer_value())?;
-            (operand(address, 0)? == own).then_some(())
+            (pointer_operand(address, 0)? == own).then_some(())
         };
         let [one, other] = [phi.get_incoming(0)?, phi.get_incoming(1)?];
         let (operand, (before, from)) = match (advanced(one.0), advanced(other.0)) {
@@ -101,7 +103,7 @@ impl<'ctx> Recurrence<'ctx> {
 
     /// What it is in the next iteration.
     pub(crate) fn next(&self) -> Option<InstructionValue<'ctx>> {
-        address(operand(self.phi, 1 - self.operand)?)
+        address(pointer_operand(self.phi, 1 - self.operand)?)
     }
 
     /// Lets it be what it is before the loop throughout.
@@ -119,7 +121,7 @@ impl<'ctx> Recurrence<'ctx> {
                     .and_then(|operand| operand.value());
                 index.is_some_and(|index| index.is_int_value() && index.into_int_value().is_const())
             };
-            let Some(inner) = operand(address, 0) else {
+            let Some(inner) = pointer_operand(address, 0) else {
                 break;
             };
             if !(1..address.get_num_operands()).all(is_constant) {
@@ -135,13 +137,6 @@ impl<'ctx> Recurrence<'ctx> {
 fn address(pointer: PointerValue<'_>) -> Option<InstructionValue<'_>> {
     let made = pointer.as_instruction()?;
     (made.get_opcode() == InstructionOpcode::GetElementPtr).then_some(made)
-}
-
-fn operand<'ctx>(of: InstructionValue<'ctx>, index: u32) -> Option<PointerValue<'ctx>> {
-    match of.get_operand(index)?.value()? {
-        BasicValueEnum::PointerValue(pointer) => Some(pointer),
-        _ => None,
-    }
 }
 
 /// Whether an instruction brings something from shared memory into registers.

@@ -35,31 +35,33 @@ use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::types::{BasicTypeEnum, IntType};
 use inkwell::values::{
-    AsValueRef, BasicValue, BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue,
-    IntValue, PhiValue, PointerValue,
+    BasicValue, BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue, IntValue,
+    PhiValue, PointerValue,
 };
 use llopt_target::Target;
 
 use crate::llvm::addresses;
 use crate::llvm::block_order::words;
-use crate::llvm::instructions::users;
+use crate::llvm::instructions::{integer_operand, pointer_operand, replace_operand, users};
 use crate::llvm::liveness::{Flow, Liveness};
 use crate::llvm::recurrences::{Hides, Recurrence};
 use crate::targets::back_end::BackEnd;
 
 /// The most steps from a pointer back to what it is computed from.
 const DEPTH: u32 = 16;
+/// The bits of a pointer.
+const WIDE: u32 = 64;
 /// The most products of a polynomial.
 const MOST_TERMS: usize = 16;
 
-/// An opaque value, widened or not.
+/// An opaque value, by the order in which values are read, widened or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Factor {
     value: usize,
     widened: Widened,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Widened {
     Not,
     Signed,
@@ -76,7 +78,10 @@ type Polynomial = BTreeMap<Monomial, i64>;
 #[derive(Default)]
 struct Reader<'ctx> {
     /// The values of factors.
-    values: HashMap<usize, BasicValueEnum<'ctx>>,
+    values: Vec<BasicValueEnum<'ctx>>,
+    numbers: HashMap<BasicValueEnum<'ctx>, usize>,
+    /// What was read already.
+    known: HashMap<(BasicValueEnum<'ctx>, Widened), Polynomial>,
 }
 
 fn sum(mut one: Polynomial, other: &Polynomial, factor: i64) -> Polynomial {
@@ -105,37 +110,46 @@ fn product(one: &Polynomial, other: &Polynomial) -> Polynomial {
 }
 
 impl<'ctx> Reader<'ctx> {
-    fn opaque(&mut self, value: BasicValueEnum<'ctx>, widened: Widened) -> Polynomial {
-        let key = value.as_value_ref() as usize;
-        self.values.insert(key, value);
-        let factor = Factor {
-            value: key,
-            widened,
-        };
-        Polynomial::from([(vec![factor], 1)])
+    /// A value as a polynomial, by `expand` if that finds one.
+    fn read(
+        &mut self,
+        value: BasicValueEnum<'ctx>,
+        widened: Widened,
+        expand: impl FnOnce(&mut Self) -> Option<Polynomial>,
+    ) -> Polynomial {
+        if let Some(known) = self.known.get(&(value, widened)) {
+            return known.clone();
+        }
+        let found = expand(self).filter(|found| found.len() <= MOST_TERMS);
+        let found = found.unwrap_or_else(|| {
+            let value = *self.numbers.entry(value).or_insert_with(|| {
+                self.values.push(value);
+                self.values.len() - 1
+            });
+            Polynomial::from([(vec![Factor { value, widened }], 1)])
+        });
+        self.known.insert((value, widened), found.clone());
+        found
     }
 
     /// What a pointer points to, in bytes.
     fn pointer(&mut self, pointer: PointerValue<'ctx>, depth: u32) -> Polynomial {
-        let sum_of = |reader: &mut Self| {
-            let made = pointer.as_instruction()?;
-            let is_sum = made.get_opcode() == InstructionOpcode::GetElementPtr
-                && made.get_num_operands() == 2
-                && depth > 0;
-            let BasicValueEnum::PointerValue(base) = made.get_operand(0)?.value()? else {
-                return None;
-            };
-            let index = is_sum.then(|| integer(made, 1)).flatten()?;
+        self.read(pointer.into(), Widened::Not, |reader| {
+            let made = pointer.as_instruction().filter(|_| depth > 0)?;
+            let (base, index) = (pointer_operand(made, 0)?, index(made)?);
             let size = bytes(made.get_gep_source_element_type().ok()?)?;
             let base = reader.pointer(base, depth - 1);
-            Some(sum(
-                base,
-                &reader.integer(index, Widened::Not, depth - 1),
-                size,
-            ))
+            Some(sum(base, &reader.index(index, depth - 1), size))
+        })
+    }
+
+    /// A number of elements, which addresses take with its sign.
+    fn index(&mut self, index: IntValue<'ctx>, depth: u32) -> Polynomial {
+        let widened = match index.get_type().get_bit_width() {
+            WIDE => Widened::Not,
+            _ => Widened::Signed,
         };
-        let found = sum_of(self).filter(|found| found.len() <= MOST_TERMS);
-        found.unwrap_or_else(|| self.opaque(pointer.into(), Widened::Not))
+        self.integer(index, widened, depth)
     }
 
     /// An integer of 64 bits, or one that is widened to it.
@@ -145,16 +159,12 @@ impl<'ctx> Reader<'ctx> {
             Widened::Not | Widened::Signed => value.get_sign_extended_constant(),
         };
         if let Some(constant) = constant {
-            return sum(
-                Polynomial::new(),
-                &Polynomial::from([(Monomial::new(), constant)]),
-                1,
-            );
+            let of = Polynomial::from([(Monomial::new(), constant)]);
+            return sum(Polynomial::new(), &of, 1);
         }
-        let found = self
-            .expanded(value, widened, depth)
-            .filter(|found| found.len() <= MOST_TERMS);
-        found.unwrap_or_else(|| self.opaque(value.into(), widened))
+        self.read(value.into(), widened, |reader| {
+            reader.expanded(value, widened, depth)
+        })
     }
 
     fn expanded(
@@ -165,7 +175,8 @@ impl<'ctx> Reader<'ctx> {
     ) -> Option<Polynomial> {
         use InstructionOpcode as Op;
         let made = value.as_instruction().filter(|_| depth > 0)?;
-        let mut read = |index| Some(self.integer(integer(made, index)?, widened, depth - 1));
+        let mut read =
+            |index| Some(self.integer(integer_operand(made, index)?, widened, depth - 1));
         // Whether the widened result is that of the widened operands.
         let commutes = || match widened {
             Widened::Not => true,
@@ -181,17 +192,16 @@ impl<'ctx> Reader<'ctx> {
                 Some(sum(read(0)?, &read(1)?, 1))
             }
             Op::Shl if commutes() => {
-                let by = integer(made, 1)?.get_zero_extended_constant()?;
+                let by = integer_operand(made, 1)?.get_zero_extended_constant()?;
                 let factor = 1i64.checked_shl(u32::try_from(by).ok()?)?;
                 Some(sum(Polynomial::new(), &read(0)?, factor))
             }
-            // A number that is not negative is widened either way.
             Op::ZExt if widened == Widened::Not => {
-                let inner = integer(made, 0)?;
+                let inner = integer_operand(made, 0)?;
                 Some(self.integer(inner, Widened::Unsigned, depth - 1))
             }
             Op::SExt if widened == Widened::Not => {
-                let inner = integer(made, 0)?;
+                let inner = integer_operand(made, 0)?;
                 Some(self.integer(inner, Widened::Signed, depth - 1))
             }
             _ => None,
@@ -208,7 +218,7 @@ impl<'ctx> Reader<'ctx> {
     ) -> Option<IntValue<'ctx>> {
         let mut value = wide.const_int(number.cast_unsigned(), true);
         for factor in monomial {
-            let BasicValueEnum::IntValue(of) = *self.values.get(&factor.value)? else {
+            let BasicValueEnum::IntValue(of) = *self.values.get(factor.value)? else {
                 return None;
             };
             let of = match factor.widened {
@@ -222,11 +232,12 @@ impl<'ctx> Reader<'ctx> {
     }
 }
 
-fn integer<'ctx>(of: InstructionValue<'ctx>, index: u32) -> Option<IntValue<'ctx>> {
-    match of.get_operand(index)?.value()? {
-        BasicValueEnum::IntValue(value) => Some(value),
-        _ => None,
-    }
+/// The only index of an address, of at most 64 bits.
+fn index(address: InstructionValue<'_>) -> Option<IntValue<'_>> {
+    let is_sum =
+        address.get_opcode() == InstructionOpcode::GetElementPtr && address.get_num_operands() == 2;
+    let index = integer_operand(address, 1).filter(|_| is_sum)?;
+    (index.get_type().get_bit_width() <= WIDE).then_some(index)
 }
 
 /// The bytes of an element that addresses count.
@@ -319,15 +330,13 @@ impl<'ctx> Loop<'ctx> {
 
     /// A pointer from outside to which a number of the loop is added.
     fn sum(&self, made: InstructionValue<'ctx>) -> Option<Pointer<'ctx>> {
-        let BasicValueEnum::PointerValue(start) = made.get_operand(0)?.value()? else {
-            return None;
-        };
-        let index = integer(made, 1).filter(|_| made.get_num_operands() == 2)?;
+        let (start, index) = (pointer_operand(made, 0)?, index(made)?);
         let varies = !self.has(start.into()) && self.has(index.into());
         varies.then_some(Pointer {
             made,
             start,
-            step: (made.get_gep_source_element_type().ok(), Some(index.into())),
+            element: made.get_gep_source_element_type().ok()?,
+            step: index,
             advances: None,
         })
     }
@@ -339,7 +348,8 @@ struct Pointer<'ctx> {
     /// That from outside.
     start: PointerValue<'ctx>,
     /// The number of elements that it advances by, or is behind `start`, and their type.
-    step: (Option<BasicTypeEnum<'ctx>>, Option<BasicValueEnum<'ctx>>),
+    step: IntValue<'ctx>,
+    element: BasicTypeEnum<'ctx>,
     /// If the loop advances it, what it is next, which nothing else takes.
     advances: Option<(Recurrence<'ctx>, InstructionValue<'ctx>)>,
 }
@@ -349,18 +359,19 @@ impl<'ctx> Pointer<'ctx> {
         let recurrence = Recurrence::of(phi)?;
         let next = recurrence.next()?;
         let is_alone = users(next).all(|user| user == Some(phi));
-        let number = next.get_operand(1).and_then(|operand| operand.value());
         is_alone.then_some(Self {
             made: phi,
             start: recurrence.before,
-            step: (next.get_gep_source_element_type().ok(), number),
+            element: next.get_gep_source_element_type().ok()?,
+            step: index(next)?,
             advances: Some((recurrence, next)),
         })
     }
 
     /// Whether it is made of others in the same way.
     fn is_like(&self, other: &Self) -> bool {
-        self.step == other.step && self.advances.is_some() == other.advances.is_some()
+        (self.element, self.step) == (other.element, other.step)
+            && self.advances.is_some() == other.advances.is_some()
     }
 
     fn next(&self) -> Option<InstructionValue<'ctx>> {
@@ -372,7 +383,7 @@ impl<'ctx> Pointer<'ctx> {
         let head = self.made.get_parent()?;
         let index = match self.advances {
             Some(_) => None,
-            None => self.step.1?.as_instruction_value(),
+            None => self.step.as_instruction(),
         };
         let mut begin = match index.filter(|index| index.get_parent() == Some(head)) {
             Some(index) => index.get_next_instruction()?,
@@ -445,7 +456,9 @@ fn rows<'ctx>(of: &Loop<'ctx>) -> Vec<Row<'ctx>> {
 
 /// Divides sorted pointers where the distance is not the smallest one. Answers those of at least two.
 fn chains(family: Vec<Behind<'_>>) -> Vec<(i64, Vec<Pointer<'_>>)> {
-    let pairs = family.windows(2).map(|pair| pair[1].0 - pair[0].0);
+    let pairs = family
+        .windows(2)
+        .map(|pair| pair[1].0.wrapping_sub(pair[0].0));
     let Some(least) = pairs.filter(|&distance| distance > 0).min() else {
         return Vec::new();
     };
@@ -453,7 +466,9 @@ fn chains(family: Vec<Behind<'_>>) -> Vec<(i64, Vec<Pointer<'_>>)> {
     let mut before: Option<i64> = None;
     for (number, pointer) in family {
         match (chains.last_mut(), before) {
-            (Some(chain), Some(before)) if number - before == least => chain.push(pointer),
+            (Some(chain), Some(before)) if number.wrapping_sub(before) == least => {
+                chain.push(pointer)
+            }
             _ => chains.push(vec![pointer]),
         }
         before = Some(number);
@@ -506,12 +521,7 @@ impl<'ctx> Row<'ctx> {
                 let phi = PhiValue::try_from(first.made).ok()?;
                 phi.as_basic_value().into_pointer_value()
             }
-            None => {
-                let ((Some(element), _), index) = (first.step, integer(first.made, 1)?) else {
-                    return None;
-                };
-                addresses::behind(builder, element, first.start, index)?
-            }
+            None => addresses::behind(builder, first.element, first.start, first.step)?,
         };
         let hidden = hides.hide(builder, start)?;
         let itself = start.as_instruction().into_iter();
@@ -551,12 +561,7 @@ fn replace_but<'ctx>(
         .filter(|user| !except.contains(user))
         .collect();
     for user in others {
-        for index in 0..user.get_num_operands() {
-            let operand = user.get_operand(index).and_then(|it| it.value());
-            if operand.and_then(|operand| operand.as_instruction_value()) == Some(of) {
-                user.set_operand(index, by);
-            }
-        }
+        replace_operand(user, of, by);
     }
 }
 
@@ -641,6 +646,36 @@ mod tests {
         let context = Context::create();
         let module = rewritten(&context, &advanced("%step"));
         assert_eq!(count(&module, " = phi ptr"), 2);
+    }
+
+    #[test]
+    fn narrow_sums_that_may_wrap_have_no_distance() {
+        let text = |sum: &str| {
+            format!(
+                "define void @f(ptr addrspace(1) %p, i32 %row, i32 %rows, i1 %more) {{
+                 entry:
+                   %row.1 = {sum} i32 %row, %rows
+                   %s.0 = getelementptr i8, ptr addrspace(1) %p, i32 %row
+                   %s.1 = getelementptr i8, ptr addrspace(1) %p, i32 %row.1
+                   br label %loop
+                 loop:
+                   %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+                   %p.0 = getelementptr i8, ptr addrspace(1) %s.0, i64 %i
+                   %p.1 = getelementptr i8, ptr addrspace(1) %s.1, i64 %i
+                   store i32 0, ptr addrspace(1) %p.0
+                   store i32 1, ptr addrspace(1) %p.1
+                   %next = add i64 %i, 64
+                   br i1 %more, label %loop, label %end
+                 end:
+                   ret void
+                 }}"
+            )
+        };
+        let context = Context::create();
+        let sums = ["add nsw", "add", "add nuw"]
+            .map(|sum| count(&rewritten(&context, &text(sum)), "= sext i32 %rows to i64"));
+        // Addresses take the sign of an index.
+        assert_eq!(sums, [1, 0, 0]);
     }
 
     #[test]

@@ -21,9 +21,9 @@ use std::collections::HashSet;
 use inkwell::IntPredicate;
 use inkwell::builder::Builder;
 use inkwell::module::Module;
-use inkwell::values::{BasicValueEnum, InstructionOpcode, InstructionValue, IntValue, PhiValue};
+use inkwell::values::{InstructionOpcode, InstructionValue, IntValue, PhiValue};
 
-use crate::llvm::instructions::users;
+use crate::llvm::instructions::{integer_operand, users};
 
 /// Bits of a counter that becomes wider.
 const NARROW: u32 = 32;
@@ -79,8 +79,9 @@ impl<'ctx> Counter<'ctx> {
                 .0
                 .into_int_value()
                 .as_instruction()?;
-            let is_step = next.get_opcode() == InstructionOpcode::Add && operand(next, 0)? == own;
-            is_step.then_some((next, constant(operand(next, 1)?)?))
+            let is_step =
+                next.get_opcode() == InstructionOpcode::Add && integer_operand(next, 0)? == own;
+            is_step.then_some((next, constant(integer_operand(next, 1)?)?))
         };
         let (before, again, (next, step)) = match (step_of(0), step_of(1)) {
             (None, Some(step)) => (0, 1, step),
@@ -89,13 +90,13 @@ impl<'ctx> Counter<'ctx> {
         };
         let first = constant(phi.get_incoming(before)?.0.into_int_value())?;
         let last = phi.get_incoming(again)?.1.get_terminator()?;
-        let test = operand(last, 0)?.as_instruction()?;
+        let test = integer_operand(last, 0)?.as_instruction()?;
         let decides = matches!(
             test.get_icmp_predicate()?,
             IntPredicate::EQ | IntPredicate::NE
         );
-        let is_of_next = operand(test, 0)?.as_instruction()? == next;
-        let end = constant(operand(test, 1)?)?;
+        let is_of_next = integer_operand(test, 0)?.as_instruction()? == next;
+        let end = constant(integer_operand(test, 1)?)?;
         // With other numbers the counter ends the loop only once it has begun anew at zero.
         let is_met = step != 0 && (end - first) % step == 0 && (end - first) / step > 0;
         (decides && is_of_next && is_met).then_some(Self {
@@ -118,7 +119,8 @@ impl<'ctx> Counter<'ctx> {
         while let Some(made) = open.pop() {
             for user in users(made) {
                 let Some(user) = user else { return false };
-                let is_constant = |index| operand(user, index).is_some_and(IntValue::is_const);
+                let is_constant =
+                    |index| integer_operand(user, index).is_some_and(IntValue::is_const);
                 match user.get_opcode() {
                     _ if user == self.test || user == self.phi.as_instruction() => {}
                     InstructionOpcode::SExt | InstructionOpcode::ZExt => is_widened = true,
@@ -160,13 +162,6 @@ impl<'ctx> Counter<'ctx> {
         self.test.replace_all_uses_with(&test.as_instruction()?);
         self.test.erase_from_basic_block();
         Some(())
-    }
-}
-
-fn operand<'ctx>(of: InstructionValue<'ctx>, index: u32) -> Option<IntValue<'ctx>> {
-    match of.get_operand(index)?.value()? {
-        BasicValueEnum::IntValue(value) => Some(value),
-        _ => None,
     }
 }
 

@@ -49,7 +49,7 @@ mod rewrite;
 mod terms;
 
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
+use llopt_mlir::ir::{OperationExt, attr};
 use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_target::Feature;
@@ -57,7 +57,7 @@ use melior::ir::OperationRef;
 
 use crate::loops::concatenate::Concatenation;
 use crate::loops::induction::{is_multiple, most_iterations};
-use crate::loops::unroll::{RARE, STAGES};
+use crate::loops::unroll::{RARE, STAGES, asked_stages};
 use crate::loops::view::{For, innermost};
 use crate::pass_options::{NUM_STAGES, NUM_WARPS, TARGET, target};
 use crate::pipelining::place;
@@ -140,7 +140,7 @@ struct Candidate<'c, 'a> {
 impl<'c: 'a, 'a> Candidate<'c, 'a> {
     /// A loop, if it can be widened, and should be.
     fn of(of: For<'c, 'a>, request: Request, setting: Setting) -> Result<Self, String> {
-        let asked: Option<u32> = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
+        let asked = asked_stages(of.operation());
         let stages = asked.unwrap_or(setting.stages);
         let proof = prove(of, setting.target.has(Feature::BulkTensorCopy))?;
         let cycles = match request {

@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 use llopt_dialects::meaning::facts::{Control, LayoutAnchor, OpFacts};
 use llopt_dialects::tt::LoadOp;
-use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
+use llopt_mlir::ir::{OperationExt, ValueExt};
 use llopt_plan::ring::Ring;
 use llopt_target::Feature;
 use melior::ir::OperationRef;
@@ -33,7 +33,7 @@ use super::engine::{Copied, Engine};
 use super::graph::{NodeKind, Use};
 use super::relation::Relation;
 use crate::copied_loads;
-use crate::loops::unroll::STAGES;
+use crate::loops::unroll::asked_stages;
 
 /// How often threads may hold an element, and readers what the load holds once, for an estimate to be worth its time.
 const MOST_HELD: u64 = 32;
@@ -249,8 +249,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 continue;
             };
             let in_loop = product.parent_op().is_some_and(|parent| {
-                let stages = parent.attr(STAGES).and_then(AttributeExt::as_int::<u32>);
-                let is_pipelined = has_copies || stages != Some(1);
+                let is_pipelined = has_copies || asked_stages(parent) != Some(1);
                 Control::of(parent) == Control::For && is_pipelined
             });
             let Some(block) = product.parent_block().filter(|_| in_loop) else {

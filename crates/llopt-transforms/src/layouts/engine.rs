@@ -35,7 +35,7 @@ use super::pressure::{self, Beside};
 use super::products::Product;
 use super::relation::Relation;
 use crate::axis::strides::LinearValues;
-use crate::loops::unroll::STAGES;
+use crate::loops::unroll::asked_stages;
 
 /// The cost of an inline assembly that packs elements other than neighbours: more than anything else, but finite, for
 /// cases in which no layout avoids it.
@@ -547,10 +547,9 @@ fn runs_on<'c: 'a, 'a>(operand: usize, product: OperationRef<'c, 'a>) -> bool {
     let is_loaded = maker.is_some_and(|operation| {
         OpFacts::of(operation).anchor == Some(LayoutAnchor::Load) && is_here(operation)
     });
-    let is_ahead = product.parent_op().is_some_and(|parent| {
-        let stages = parent.attr(STAGES).and_then(AttributeExt::as_int::<u32>);
-        stages != Some(1)
-    });
+    let is_ahead = product
+        .parent_op()
+        .is_some_and(|parent| asked_stages(parent) != Some(1));
     is_sum && adds && is_loaded && is_ahead
 }
 

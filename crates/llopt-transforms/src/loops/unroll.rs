@@ -20,6 +20,11 @@ pub(crate) const GROUPED: &str = "llopt.grouped";
 /// On a loop that is hardly ever executed, and on a conditional whose second block is.
 pub(crate) const RARE: &str = "llopt.rare";
 
+/// The number of stages that a loop asks for.
+pub(crate) fn asked_stages(of: OperationRef<'_, '_>) -> Option<u32> {
+    of.attr(STAGES).and_then(AttributeExt::as_int)
+}
+
 /// Unrolls loops by the factors that they ask for.
 pub static UNROLL: PassSpec = PassSpec {
     operation: Some("builtin.module"),

@@ -234,11 +234,13 @@ impl Rings {
             outstanding: false,
         });
         let free = depths.filter(is_free);
-        let best = free.max_by_key(|depth| {
-            let blocks = resident(self.slots(*depth));
-            let hides = if self.only_sums { 0 } else { blocks };
-            (is_enough(depth) && !self.only_sums, hides, depth.stages)
-        });
+        let best = match self.only_sums {
+            true => free.last(),
+            false => free.max_by_key(|depth| {
+                let blocks = resident(self.slots(*depth));
+                (is_enough(depth), blocks, depth.stages)
+            }),
+        };
         Some(best.unwrap_or(least))
     }
 }

@@ -11,7 +11,7 @@
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::LoadOp;
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{AttributeExt, OperationExt, Walk, attr};
+use llopt_mlir::ir::{OperationExt, Walk, attr};
 use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_plan::plans::Plans;
 use melior::ir::{OperationRef, ValueLike};
@@ -22,7 +22,7 @@ use super::stages::LATENCY;
 use super::{NUM_STAGES, graph, indirect, stages_asked, warps_of};
 use crate::allocation::plans_of;
 use crate::axis::AxisAnalysis;
-use crate::loops::unroll::STAGES;
+use crate::loops::unroll::asked_stages;
 use crate::loops::view::{For, innermost};
 
 /// Assigns latencies to loads.
@@ -41,8 +41,8 @@ fn run(module: OperationRef<'_, '_>, run: &mut PassRun) -> Result<(), Complaint>
     let plans = plans_of(module, run)?;
     let facts = AxisAnalysis::of(module);
     for of in innermost(module) {
-        let own = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
-        let asked: u32 = own.unwrap_or(stages);
+        let own = asked_stages(of.operation());
+        let asked = own.unwrap_or(stages);
         if asked == 1 || has_latencies(of) {
             continue;
         }

@@ -36,7 +36,7 @@
 
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{DotOp, InputPrecision, LoadOp};
-use llopt_mlir::ir::{AttributeExt, OperationExt, TypeExt, ValueExt};
+use llopt_mlir::ir::{OperationExt, TypeExt, ValueExt};
 use melior::ir::Value;
 
 use super::conditions::{LEAST, MOST};
@@ -44,7 +44,7 @@ use super::exact::Exact;
 use super::reading::Reading;
 use super::tile::Tile;
 use crate::loops::induction::constant;
-use crate::loops::unroll::STAGES;
+use crate::loops::unroll::asked_stages;
 use crate::loops::view::For;
 use crate::products::is_product;
 use crate::split_k::does_more_than_read;
@@ -112,9 +112,8 @@ impl<'c: 'a, 'a> Slices<'c, 'a> {
         reading: &mut Reading<'c, 'a>,
         room: Room,
     ) -> Option<Self> {
-        let asked = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
         let room = Room {
-            stages: asked.unwrap_or(room.stages),
+            stages: asked_stages(of.operation()).unwrap_or(room.stages),
             ..room
         };
         let [a, b] = tiles else {

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{BroadcastOp, ExpandDimsOp, MakeRangeOp, ReduceOp, SplatOp};
-use llopt_mlir::ir::{AttributeExt, OperationExt, attr, key};
+use llopt_mlir::ir::{OperationExt, attr, key};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{Location, Operation, OperationRef, Type, Value, ValueLike};
 
 use super::Body;
 use crate::loops::builder::{Arithmetic, IN_CONTEXT};
 use crate::loops::clone::Mapping;
-use crate::loops::unroll::{GROUPED, RARE, STAGES, group};
+use crate::loops::unroll::{GROUPED, RARE, STAGES, asked_stages, group};
 
 /// Makes groups of so many iterations of a loop, which remains for the others. It has so many stages unless it says so itself.
 pub(super) fn write<'c: 'a, 'a>(
@@ -30,7 +30,7 @@ pub(super) fn write<'c: 'a, 'a>(
             None => own,
         });
     }
-    let asked: Option<u32> = of.operation().attr(STAGES).and_then(AttributeExt::as_int);
+    let asked = asked_stages(of.operation());
     let asked = asked.unwrap_or(stages);
     let step = of.step();
     let grouped = group(rewriter, of, rows, condition, |rewriter, main| {
