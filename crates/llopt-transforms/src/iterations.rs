@@ -9,6 +9,7 @@ pub mod decided_conditions;
 pub mod idle_iterations;
 pub mod invariant_conditions;
 pub mod invariant_loads;
+pub mod positive_bounds;
 pub mod row_iterations;
 pub mod whole_tiles;
 pub mod wide_iterations;

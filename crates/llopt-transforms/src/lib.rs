@@ -32,7 +32,7 @@ pub use analysis::{axis, ownership};
 pub(crate) use analysis::{flow, program, ranges};
 pub use iterations::{
     compact_iterations, decided_conditions, idle_iterations, invariant_conditions, invariant_loads,
-    row_iterations, whole_tiles, wide_iterations,
+    positive_bounds, row_iterations, whole_tiles, wide_iterations,
 };
 pub(crate) use matrix::chained_products;
 pub use matrix::{accumulators, f32_dot, products, scaled_dot, widened_products};
@@ -94,6 +94,7 @@ pub static PASSES: &[&PassSpec] = &[
     &reorder::REORDER,
     &reorder::REORDER_AMD,
     &persistent::REWRITE,
+    &positive_bounds::REWRITE,
     &pipelining::latencies::ASSIGN,
     &pipelining::stages::SCHEDULE,
     &pipelining::PIPELINE,

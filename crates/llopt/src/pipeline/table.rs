@@ -12,7 +12,7 @@ use llopt_transforms::{
     descriptor_to_copy, descriptor_to_pointer, distinct_loads, early_asserts, early_loads, f32_dot,
     idle_iterations, invariant_conditions, invariant_loads, joined_reductions, late_loads,
     late_operands, layouts, legalize, longest_first, loops, narrow_sums, ownership, persistent,
-    pipelining, products, row_iterations, scaled_dot, split_k, staged_conversions, tensor_copies,
+    pipelining, positive_bounds, products, row_iterations, scaled_dot, split_k, staged_conversions, tensor_copies,
     tile_parts, unswitch, warp_groups, whole_tiles, wide_iterations, widened_products,
 };
 
@@ -71,6 +71,10 @@ pub(super) const STEPS: &[Step] = &[
     // Boundaries of block pointers are masks now.
     SIMPLIFY
         .pass(&decided_conditions::REWRITE)
+        .requires(&[P::Structured, P::Inlined]),
+    // Conditionals around a loop use what it carries.
+    SIMPLIFY
+        .pass(&positive_bounds::REWRITE)
         .requires(&[P::Structured, P::Inlined]),
     SIMPLIFY
         .pass(&invariant_conditions::REWRITE)

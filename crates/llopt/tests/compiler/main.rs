@@ -25,6 +25,7 @@ mod loops_in_sequence;
 mod narrow_codes;
 mod order;
 mod ping_pong;
+mod positive_bounds;
 mod prefetched_factors;
 mod products_in_branches;
 mod programs_in_loops;
