@@ -251,7 +251,9 @@ fn depends<'c: 'a, 'a>(value: Value<'c, 'a>, on: Value<'c, 'a>) -> bool {
         if let Some(made) = value.defining_op() {
             open.extend(made.operand_values());
             for region in made.region_refs() {
-                let ends = region.blocks().filter_map(|block| block.operations().last());
+                let ends = region
+                    .blocks()
+                    .filter_map(|block| block.operations().last());
                 open.extend(ends.flat_map(|end| end.operand_values()));
             }
         } else if let Some(of) = value

@@ -12,8 +12,9 @@ use llopt_transforms::{
     descriptor_to_copy, descriptor_to_pointer, distinct_loads, early_asserts, early_loads, f32_dot,
     idle_iterations, invariant_conditions, invariant_loads, joined_reductions, late_loads,
     late_operands, layouts, legalize, longest_first, loops, narrow_sums, ownership, persistent,
-    pipelining, positive_bounds, products, row_iterations, scaled_dot, split_k, staged_conversions, tensor_copies,
-    tile_parts, unswitch, warp_groups, whole_tiles, wide_iterations, widened_products,
+    pipelining, positive_bounds, products, row_iterations, scaled_dot, split_k, staged_conversions,
+    tensor_copies, tile_parts, unswitch, warp_groups, whole_tiles, wide_iterations,
+    widened_products,
 };
 
 use super::configured;
