@@ -269,10 +269,13 @@ fn operand<'ctx>(of: InstructionValue<'ctx>, index: u32) -> Option<BasicValueEnu
     of.get_operand(index)?.value()
 }
 
-/// Whether two instructions are the same function of their operands, of which those that differ may be any values.
+/// Whether two instructions are the same function of their operands, of which those that differ may be any values of one type.
 fn are_alike(x: InstructionValue<'_>, y: InstructionValue<'_>) -> bool {
     use InstructionOpcode as Op;
     let is_same = |index: u32| operand(x, index) == operand(y, index);
+    // A conversion, for one, has the type of its result and any other.
+    let type_of = |of, index| operand(of, index).map(|value| value.get_type());
+    let has_one_type = |index| type_of(x, index) == type_of(y, index);
     let is_same_function = match x.get_opcode() {
         // Masks of shuffles are no operands.
         Op::ShuffleVector => shuffle_mask(x) == shuffle_mask(y),
@@ -288,6 +291,7 @@ fn are_alike(x: InstructionValue<'_>, y: InstructionValue<'_>) -> bool {
         && x.get_opcode() == y.get_opcode()
         && x.get_type() == y.get_type()
         && x.get_num_operands() == y.get_num_operands()
+        && (0..x.get_num_operands()).all(has_one_type)
         && is_same_function
         && only_computes(x)
         && only_computes(y)
@@ -323,4 +327,69 @@ fn flags(of: InstructionValue<'_>) -> [Option<bool>; 6] {
         of.get_non_negative_flag().ok(),
         of.get_same_sign_flag().ok(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use inkwell::context::Context;
+    use inkwell::memory_buffer::MemoryBuffer;
+
+    use super::*;
+
+    /// A function after early exchanges; it has to be valid.
+    fn exchanged(body: &str) -> String {
+        let text = format!("define i32 @f(i1 %c, i32 %a, i32 %b, i64 %w) {{\n{body}\n}}");
+        let context = Context::create();
+        let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "exchanges");
+        let module = context.create_module_from_ir(buffer).expect("valid text");
+        exchange_early(&module);
+        module.verify().expect("a valid module");
+        module.print_to_string().to_string()
+    }
+
+    /// The choices between two words that are computed by these instructions.
+    fn choices(computed: &str) -> String {
+        let body = format!(
+            "{computed}
+             %s = select i1 %c, i32 %x, i32 %y
+             %t = select i1 %c, i32 %y, i32 %x
+             %r = sub i32 %s, %t
+             ret i32 %r"
+        );
+        exchanged(&body)
+    }
+
+    #[test]
+    fn one_value_is_exchanged_instead_of_two_computed_from_it() {
+        let after = exchanged(
+            "%p0 = mul i32 %a, %a
+             %q0 = xor i32 %b, 5
+             %x = add i32 %p0, 1
+             %y = add i32 %q0, 1
+             %x2 = add i32 %p0, 2
+             %y2 = add i32 %q0, 2
+             %s = select i1 %c, i32 %x, i32 %y
+             %t = select i1 %c, i32 %y, i32 %x
+             %s2 = select i1 %c, i32 %x2, i32 %y2
+             %t2 = select i1 %c, i32 %y2, i32 %x2
+             %p = sub i32 %s, %t
+             %q = sub i32 %s2, %t2
+             %r = mul i32 %p, %q
+             ret i32 %r",
+        );
+        assert!(after.contains("select i1 %c, i32 %p0, i32 %q0"), "{after}");
+        assert_eq!(after.matches("select").count(), 2, "{after}");
+    }
+
+    #[test]
+    fn conversions_of_different_types_are_not_alike() {
+        let after = choices(
+            "%x8 = trunc i32 %a to i8
+             %y8 = trunc i64 %w to i8
+             %x = zext i8 %x8 to i32
+             %y = zext i8 %y8 to i32",
+        );
+        assert!(after.contains("trunc i32 %a to i8"), "{after}");
+        assert!(after.contains("trunc i64 %w to i8"), "{after}");
+    }
 }
