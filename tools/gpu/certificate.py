@@ -54,8 +54,9 @@ import numpy as np
 from calls import Refused, llopt, objections
 
 TARGET = "cuda:90"
-# Bytes that memory sends in a microsecond: 3.35 TB/s, as far as they are reached. Its clock is not that of multiprocessors.
-MEMORY_BYTES = 3.08e6
+# Bytes that the memory of an H100 (SXM, HBM3) can send in a microsecond, for records without those of their GPU, and the share
+# that is reached. Memory's clock is not that of multiprocessors.
+MEMORY_BYTES, REACHED = 3.352e6, 0.919
 # The bars: how near a modelled time must be, and in which share of the loops.
 TOLERANCE, SHARE = 0.10, 0.80
 # The kernel's name for products that were drawn after the fit.
@@ -174,7 +175,8 @@ def predicted(loop, case):
         return None
     work, memory = of["shares"][min(case["resident"], len(of["shares"])) - 1]
     # All blocks read that in an iteration of each.
-    first = case["traffic"]["all"] / MEMORY_BYTES * case["megahertz"] / case["resident"]
+    bytes_sent = REACHED * case.get("memory", MEMORY_BYTES)
+    first = case["traffic"]["all"] / bytes_sent * case["megahertz"] / case["resident"]
     memory = max(memory, first)
     exponent = of["exponent"]
     return (work**exponent + memory**exponent) ** (1 / exponent) if exponent else max(work, memory)

@@ -34,8 +34,8 @@ import cuda_driver
 import numpy as np
 from cases import Scalar
 
-# CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
-MULTIPROCESSORS, CACHE_BYTES = 16, 38
+# CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, …_L2_CACHE_SIZE, …_MEMORY_CLOCK_RATE (kHz), …_GLOBAL_MEMORY_BUS_WIDTH (bits)
+MULTIPROCESSORS, CACHE_BYTES, MEMORY_CLOCK, MEMORY_BUS = 16, 38, 36, 37
 # Modelled cycles of the shorter launch, the multiple of its iterations, and bytes of the largest buffer.
 CYCLES, STEP, LARGEST = 100_000, 16, 1 << 29
 ROUNDS = 9
@@ -198,6 +198,12 @@ def resident(driver, kernel):
     return count.value
 
 
+def memory_bytes(driver):
+    """The bytes that the GPU's memory can send in a microsecond: two words of the bus for each of its clock's cycles."""
+    kilohertz, bits = driver.attribute(MEMORY_CLOCK), driver.attribute(MEMORY_BUS)
+    return 2 * kilohertz / 1000 * bits / 8
+
+
 def iterations(case, blocks, each):
     """Iterations of the shorter launch."""
     model = certificate.modelled(certificate.scheduled(case)[case["loop"]], each)
@@ -254,6 +260,7 @@ def measure(driver, clocks, folder, case):
         "cycles": {name: [float(one[0]) for one in all] for name, all in found.items()},
         "nanoseconds": {name: [float(one[1]) for one in all] for name, all in found.items()},
         "registers": kernel.registers(), "shared": kernel.shared, "traffic": launches["few"].traffic,
+        "memory": memory_bytes(driver),
         "wrong": "; ".join(filter(None, wrong)),
     }  # fmt: skip
     report["megahertz"] = statistics.median(1000 * one[0] / one[1] for all in found.values() for one in all)
