@@ -107,3 +107,20 @@ tt.func public @product(%n: i32, %a: tensor<32x32xf16>, %p: tensor<32x32x!tt.ptr
   } {tt.flatten}
   tt.return
 }
+
+// The loop asks for as many stages as that one of the two which asks for more.
+// CHECK-LABEL: @stages(
+// CHECK: tt.num_stages = 3
+// WHOLE-LABEL: @stages(
+// WHOLE-COUNT-1: scf.for
+tt.func public @stages(%n: i32, %p: !tt.ptr<i32>) {
+  %c1 = arith.constant 1 : i32
+  %c0 = arith.constant 0 : i32
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    scf.for %j = %c0 to %n step %c1 : i32 {
+      %q = tt.addptr %p, %j : !tt.ptr<i32>, i32
+      tt.store %q, %i : !tt.ptr<i32>
+    } {tt.num_stages = 3 : i32}
+  } {tt.flatten, tt.num_stages = 2 : i32}
+  tt.return
+}

@@ -14,6 +14,8 @@
 //! condition around the body. `all` is the product of the counts where the inner one is the same in all iterations.
 //! Otherwise a separate loop adds them up, so the inner bounds have to follow from `i` alone.
 //!
+//! The loop asks for as many stages as that one of the two which asks for more.
+//!
 //! # When it applies
 //!
 //! It applies where the program asks for it (`tt.flatten`), so that iterations of both loops can overlap. A product
@@ -22,7 +24,7 @@
 //! copies ([`crate::pipelining`]). So nests with products stay nests.
 
 use llopt_mlir::diagnostic::Complaint;
-use llopt_mlir::ir::{OperationExt, ValueExt, Walk};
+use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
 use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
 use melior::ir::r#type::IntegerType;
@@ -31,6 +33,7 @@ use melior::ir::{OperationRef, Type, Value, ValueLike};
 use super::builder::{Arithmetic, yield_values};
 use super::clone::Mapping;
 use super::induction::runs;
+use super::unroll::{STAGES, asked_stages};
 use super::view::{For, If, is_loop};
 use crate::products::multiplies;
 
@@ -360,7 +363,11 @@ pub fn flatten<'c: 'a, 'a>(
     let initial = nest.initial(&mut arithmetic, zero, &begun);
     let of_inner = initial.len() - begun.len();
     let mut attributes = outer.operation().attrs();
-    attributes.retain(|(name, _)| *name != ASKS && *name != "unsignedCmp");
+    attributes.retain(|(name, _)| ![ASKS, STAGES, "unsignedCmp"].contains(name));
+    let asked = [outer, inner].map(|of| asked_stages(of.operation()));
+    if let Some(stages) = asked.into_iter().flatten().max() {
+        attributes.push((STAGES, attr::i32(rewriter.context(), stages.cast_signed())));
+    }
     let fused = For::build(rewriter, location, [zero, all, one], &initial, &attributes);
     rewriter.set_to_end(fused.body());
     let carried = fused.carried();

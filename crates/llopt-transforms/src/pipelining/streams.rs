@@ -295,7 +295,8 @@ impl Iteration {
     }
 
     /// Whether it takes no more time than in registers if its loads are `lead` iterations ahead, through buffers of so many
-    /// bytes, and the banks of shared memory are busy with them for so many cycles.
+    /// bytes, and the banks of shared memory are busy with them for so many cycles: by the product of the times of many blocks
+    /// and of one that is alone, as the launch is not known.
     pub(super) fn is_no_slower_in_rings(
         &self,
         lead: u32,
@@ -309,11 +310,20 @@ impl Iteration {
         if resident == 0 {
             return false;
         }
+        let Some(times) = self.times(warps, target) else {
+            return true;
+        };
         let latency = target.global_costs().latency;
-        let line = ((latency + self.memory) / lead.max(1)).max(self.of_warp(warps) + banks);
-        let rings = (line / resident).max(self.work + banks).max(self.memory);
-        self.times(warps, target)
-            .is_none_or(|times| rings <= times.now.min(times.ahead))
+        let work = self.of_warp(warps);
+        let least = (self.work + banks).max(self.memory);
+        let line = ((latency + self.memory) / lead.max(1)).max(work + banks);
+        let in_rings = [line / resident, line].map(|line| line.max(least));
+        let in_registers = match self.pays(warps, target) {
+            true => [times.ahead, (latency + self.memory).max(work)],
+            false => [times.now, self.chain * latency + self.memory + work],
+        };
+        let both = |[many, alone]: [u32; 2]| u64::from(many) * u64::from(alone);
+        both(in_rings) <= both(in_registers)
     }
 }
 
@@ -354,9 +364,8 @@ pub(super) fn load_ahead(of: For<'_, '_>, warps: u32, plans: &Plans) -> Option<P
     let iteration = Iteration::of(of, &of_slice, chain as u32, &scheduled, plans);
     let target = plans.target();
     let is_unrolled = !target.llvm_allocates_registers()
-        && Numbers::of(of).is_some_and(|all| {
-            iteration.is_faster_unrolled(all.count(), warps, target)
-        });
+        && Numbers::of(of)
+            .is_some_and(|all| iteration.is_faster_unrolled(all.count(), warps, target));
     if is_unrolled || !iteration.pays(warps, target) {
         return None;
     }
