@@ -15,7 +15,7 @@ use super::super::induction;
 use super::super::unroll::RARE;
 use super::super::view::{For, If};
 use super::ahead::Ahead;
-use super::{Key, Part, Plan, Second, Source, key};
+use super::plan::{Key, Part, Plan, Second, Source, key};
 
 impl<'c: 'a, 'a> Plan<'_, 'c, 'a> {
     /// The numbers of the iterations that the prologue begins, and of the first one of the loop.
