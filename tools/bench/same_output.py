@@ -44,7 +44,8 @@ class Builder:
         text = kernel.stage(form)
         kept = None
         if self.store:
-            name = hashlib.sha256(f"{kernel.target} {form} {text}".encode()).hexdigest()
+            # Two kernels of one text have the names of their files in the assembly.
+            name = hashlib.sha256(f"{kernel.target} {kernel.name} {form} {text}".encode()).hexdigest()
             kept = self.store / name
             if kept.exists():
                 return unpacked(kept.read_text())

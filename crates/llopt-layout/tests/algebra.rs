@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn product_by_cases(
+    fn a_product_applies_each_factor_to_its_own_bits(
         a in layout(&[Dim::REGISTER, Dim::LANE], 2, 2, 2),
         b in layout(&[Dim::LANE, Dim::WARP], 2, 2, 2),
         rename in any::<bool>(),

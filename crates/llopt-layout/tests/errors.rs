@@ -21,7 +21,7 @@ fn says(result: Result<LinearLayout, LayoutError>, text: &str) {
 }
 
 #[test]
-fn construction() {
+fn bad_bases_are_named() {
     says(
         LinearLayout::from_bases(&[(Dim::LANE, &[vec![1, 0], vec![2]])], &[(D0, 4), (D1, 2)]),
         "basis vector 1 of `lane` has 1 of 2 entries, one per output dimension",
@@ -78,7 +78,7 @@ fn construction() {
 }
 
 #[test]
-fn application() {
+fn bad_coordinates_are_named() {
     let l = lanes();
     let text = |input: &[(Dim, u32)]| l.apply(input).expect_err("must be rejected").to_string();
     assert_eq!(text(&[(Dim::LANE, 1)]), "input dimension `warp` is missing");
@@ -94,7 +94,7 @@ fn application() {
 }
 
 #[test]
-fn operations() {
+fn operands_that_do_not_fit_are_named() {
     let l = lanes();
     let wide = LinearLayout::from_bases(
         &[
@@ -165,7 +165,7 @@ fn operations() {
 }
 
 #[test]
-fn tensors() {
+fn bad_axes_and_extents_are_named() {
     let l = lanes();
     says(
         l.permute_axes(&[0, 0]),
@@ -196,7 +196,7 @@ fn tensors() {
 }
 
 #[test]
-fn permutations() {
+fn bad_orders_of_bits_are_named() {
     let text = |order: &[u8]| {
         BitPermutation::new(Dim::REGISTER, 2, order)
             .map(|_| ())

@@ -55,7 +55,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3000) })]
 
     #[test]
-    fn operations(
+    fn no_operation_panics(
         a in any_layout(), b in any_layout(), d in dim(), e in dim(), n in size(), m in size(),
         axes in proptest::collection::vec(0usize..4, 0..4), order in proptest::collection::vec(any::<u8>(), 0..5),
     ) {
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn conversions(a in any_layout(), b in any_layout(), bits in prop_oneof![Just(8u32), Just(16), Just(32), Just(128), any::<u32>()]) {
+    fn no_plan_of_a_conversion_panics(a in any_layout(), b in any_layout(), bits in prop_oneof![Just(8u32), Just(16), Just(32), Just(128), any::<u32>()]) {
         let (Some(a), Some(b)) = (a, b) else { return Ok(()) };
         for machine in [WARP32, WARP32_MATRIX, WAVE64_BANKS64] {
             // A layout always converts to itself, as far as it describes registers.

@@ -32,7 +32,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
     #[test]
-    fn elimination(vs in vectors()) {
+    fn elimination_finds_rank_membership_solutions_and_representatives(vs in vectors()) {
         let echelon = Echelon::of(&vs);
         let all = sums(&vs);
         prop_assert_eq!(1 << echelon.rank(), all.len());
@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn subspace_operations(a in vectors(), b in vectors()) {
+    fn subspaces_intersect_add_and_have_complements(a in vectors(), b in vectors()) {
         let (u, w) = (Subspace::span(&a), Subspace::span(&b));
         let (su, sw) = (sums(&a), sums(&b));
         prop_assert_eq!(&members(&u), &su);
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn matrices(
+    fn matrices_multiply_transpose_and_have_rank_and_kernel(
         a in proptest::collection::vec(0u32..1 << BITS, 6),
         b in proptest::collection::vec(0u32..1 << BITS, 6),
     ) {

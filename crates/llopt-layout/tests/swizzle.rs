@@ -479,7 +479,7 @@ fn bad_questions_get_answers() {
 }
 
 #[test]
-fn plans_read_well() {
+fn the_text_of_each_plan() {
     let order = [Dim::REGISTER, Dim::LANE];
     let from = layout(&[(Dim::LANE, 32, ROW), (Dim::REGISTER, 4, ROW)])
         .transpose_ins(&order)

@@ -5,6 +5,22 @@
 //!
 //! A folder is a subject, and its file beside it says what its passes have in common; a pass is public at the root by its
 //! own name, wherever it is.
+//!
+//! | folder | what its passes decide, or its analyses know |
+//! |---|---|
+//! | [`layouts`] | the layout of each tensor, and with it the instruction of each product |
+//! | [`pipelining`] | which loads are issued iterations ahead, into how many buffers, and who issues them |
+//! | [`loops`] | nothing: transformations of loops, for other passes |
+//! | `iterations` | which iterations a loop executes, and in what form |
+//! | `programs` | which programs, or which part of one, a block computes |
+//! | `addressing` | how memory is addressed: pointers, descriptors, buffers |
+//! | `matrix` | products apart from their layouts: precision, scales, accumulators |
+//! | `order` | the order of straight-line code |
+//! | `shared_memory` | where buffers lie, and where barriers stand |
+//! | `analysis` | facts about addresses and ranges, the flow of values, and the independent checker of layouts ([`ownership`]) |
+//!
+//! [`legalize`] converts around ops whose code cannot work on the layout that they have, and [`warp_groups`] distributes
+//! registers among partitions of warps.
 
 mod addressing;
 mod analysis;

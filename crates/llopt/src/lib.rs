@@ -16,11 +16,23 @@
 //! bug of llopt fails like any other and leaves a reproducer.
 //!
 //! Any number of threads may compile at once. Each compilation has its own MLIR and LLVM contexts.
+//!
+//! # The modules
+//!
+//! `compiler` has the phases in their order, and [`pipeline`] the passes in theirs. The others, by subject:
+//!
+//! - what goes in: `source`, `input`, [`mod@build`] (kernels made by Rust code), `options`, `setting` (options by name), `budget`;
+//! - what comes out: `compilation`, `artifact`, `metadata`, `parameter`, `diagnostic`, `error`, `timing`;
+//! - objects of NVIDIA and AMD: [`toolchain`], `cubin`, `code_object`, [`residency`] (a second assembly);
+//! - what is said about a kernel: `accounts` (what passes report), [`mod@explain`], `prove`;
+//! - decisions of a launch: `product_tile`, `split_proposal`, `rewriting` (whether a rewrite applies where it is not faster);
+//! - kernels without a GPU: `execution`, `reference`;
+//! - the process: `session`, `own_thread`, [`isolation`].
 
+mod accounts;
 mod artifact;
 mod budget;
 pub mod build;
-mod chosen_layouts;
 mod code_object;
 mod compilation;
 mod compiler;
@@ -31,33 +43,29 @@ mod execution;
 pub mod explain;
 mod input;
 pub mod isolation;
-mod kept_accounts;
-mod loop_schedules;
 mod metadata;
 mod module;
 mod options;
 mod own_thread;
 mod parameter;
-mod persistent_program;
-mod ping_pong;
 pub mod pipeline;
 mod product_tile;
 mod prove;
 mod reference;
 pub mod residency;
 mod rewriting;
-mod search_limits;
 mod session;
 mod setting;
-mod shared_loops;
 mod source;
 mod split_proposal;
-mod tensor_copies;
 mod timing;
 pub mod toolchain;
-mod wide_loops;
-mod written_layouts;
 
+pub use accounts::persistent_program::{NoSuchPersistence, Persistent, PersistentProgram};
+pub use accounts::ping_pong::TakenTurns;
+pub use accounts::search_limits::SearchLimit;
+pub use accounts::tensor_copies::{CopiedLoop, NoSuchCopies, TensorCopies};
+pub use accounts::wide_loops::WideLoop;
 pub use artifact::{Artifact, ArtifactKind, UnknownKind};
 pub use budget::Budget;
 pub use compilation::Compilation;
@@ -75,22 +83,17 @@ pub use metadata::{ArgumentDescriptor, Metadata, Resources, TargetMetadata, Tens
 pub use options::Options;
 pub use own_thread::is_overrunning;
 pub use parameter::{Format, Parameter, Pointee, parameters};
-pub use persistent_program::{NoSuchPersistence, Persistent, PersistentProgram};
-pub use ping_pong::TakenTurns;
 pub use product_tile::{Memory, ProductTile};
 pub use prove::{
     Obligation, OrderRemoval, Proof, Subject, Verdict, prove, prove_order, prove_removals,
 };
 pub use reference::{ReferenceError, run_reference};
 pub use rewriting::{NoSuchRewriting, Rewriting};
-pub use search_limits::SearchLimit;
 pub use session::{language_server_main, optimizer_main, with_context};
 pub use setting::{SETTINGS, Setting, SettingError};
 pub use source::Source;
 pub use split_proposal::{LaunchForm, SplitProposal, propose_split};
-pub use tensor_copies::{CopiedLoop, NoSuchCopies, TensorCopies};
 pub use timing::Timings;
-pub use wide_loops::WideLoop;
 
 /// The examples of the guide compile and run.
 #[cfg(doctest)]

@@ -16,7 +16,7 @@ use llopt_transforms::tile_parts;
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
-use crate::kept_accounts;
+use crate::accounts;
 
 /// The attribute of the module that contains it.
 const ATTRIBUTE: &str = "llopt.product_tile";
@@ -156,12 +156,12 @@ pub(crate) fn write(module: OperationRef<'_, '_>) {
             bytes: tile.bytes,
         },
     });
-    kept_accounts::write(found.as_slice(), ATTRIBUTE, module);
+    accounts::write(found.as_slice(), ATTRIBUTE, module);
 }
 
 /// Takes it from the module.
 pub(crate) fn take(module: OperationRef<'_, '_>) -> Option<TileAccount> {
-    kept_accounts::take(ATTRIBUTE, module).pop()
+    accounts::take(ATTRIBUTE, module).pop()
 }
 
 #[cfg(test)]

@@ -24,11 +24,11 @@ use llopt_target::{Feature, Target};
 use llopt_transforms::split_k::{self, Count};
 use serde::{Deserialize, Serialize};
 
-use crate::loop_schedules::{self, LoopSchedule};
+use crate::accounts::loop_schedules::{self, LoopSchedule};
+use crate::accounts::shared_loops::{self, SharedLoop};
+use crate::accounts::tensor_copies::{self, CopiedLoop};
 use crate::own_thread::in_own_thread_within;
 use crate::product_tile::{self, Memory, ProductTile, TileAccount, TileLaunch};
-use crate::shared_loops::{self, SharedLoop};
-use crate::tensor_copies::{self, CopiedLoop};
 use crate::{Error, Options, Source, Timings, compiler, input, session};
 
 /// The numbers of blocks among which a launch chooses.

@@ -1,5 +1,6 @@
 //! Visiting the instructions of a module, some of which change meanwhile.
 
+use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::values::{
@@ -17,6 +18,13 @@ pub(crate) fn any<'ctx>(
             .get_basic_block_iter()
             .any(|block| block.get_instructions().any(&is_of_kind))
     })
+}
+
+/// The phis of a block.
+pub(crate) fn phis<'ctx>(block: BasicBlock<'ctx>) -> impl Iterator<Item = InstructionValue<'ctx>> {
+    block
+        .get_instructions()
+        .take_while(|instruction| instruction.get_opcode() == InstructionOpcode::Phi)
 }
 
 /// The instruction of each use of a result; `None` for a user that is not an instruction.

@@ -24,7 +24,7 @@ use inkwell::values::{
     AnyValue, BasicValueEnum, InstructionOpcode, InstructionValue, PhiValue, PointerValue,
 };
 
-use crate::llvm::instructions::pointer_operand;
+use crate::llvm::instructions::{phis, pointer_operand};
 
 /// The address space of global memory.
 const GLOBAL: u16 = 1;
@@ -164,10 +164,7 @@ pub(crate) fn hide_beginnings(module: &Module<'_>) {
     let builder = module.get_context().create_builder();
     for function in module.get_functions() {
         for block in function.get_basic_block_iter() {
-            let phis = block
-                .get_instructions()
-                .take_while(|instruction| instruction.get_opcode() == InstructionOpcode::Phi);
-            let found: Vec<Recurrence> = phis.filter_map(Recurrence::of).collect();
+            let found: Vec<Recurrence> = phis(block).filter_map(Recurrence::of).collect();
             if found.len() < FEWEST || block.get_instructions().any(loads_from_shared_memory) {
                 continue;
             }

@@ -23,7 +23,7 @@ use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::values::{InstructionOpcode, InstructionValue, IntValue, PhiValue};
 
-use crate::llvm::instructions::{integer_operand, users};
+use crate::llvm::instructions::{integer_operand, phis, users};
 
 /// Bits of a counter that becomes wider.
 const NARROW: u32 = 32;
@@ -33,10 +33,7 @@ pub(crate) fn show(module: &Module<'_>) {
     let builder = module.get_context().create_builder();
     for function in module.get_functions() {
         for block in function.get_basic_block_iter() {
-            let phis = block
-                .get_instructions()
-                .take_while(|instruction| instruction.get_opcode() == InstructionOpcode::Phi);
-            let counters: Vec<Counter> = phis.filter_map(Counter::of).collect();
+            let counters: Vec<Counter> = phis(block).filter_map(Counter::of).collect();
             for counter in counters.iter().filter(|counter| counter.is_replaced()) {
                 // A builder at an instruction of a block, and types of one width: nothing fails.
                 let _ = counter.widen(&builder);

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_of_numbers() {
+    fn numbers_are_encoded_as_the_formats_say() {
         assert_eq!(encode(Float8::E4M3FN, 1.0), 0x38);
         assert_eq!(encode(Float8::E4M3FN, 448.0), 0x7e);
         assert_eq!(encode(Float8::E4M3FN, 1e9), 0x7e);

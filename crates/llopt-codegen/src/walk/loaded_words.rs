@@ -58,7 +58,7 @@ fn has_replacements(load: OperationRef<'_, '_>) -> bool {
     };
     let is_zero = |other: Value<'_, '_>| {
         let constant = arith::ConstantOp::defining(other);
-        let value = constant.and_then(|constant| constant.operation().attr("value"));
+        let value = constant.and_then(arith::ConstantOp::value);
         value.and_then(AttributeExt::splat_bits) == Some(0)
     };
     other.is_some_and(|other| !is_zero(other))

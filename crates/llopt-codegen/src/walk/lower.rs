@@ -131,7 +131,6 @@ pub fn lower<'ctx>(
         shared: number(module::SHARED, 0),
         global_scratch: number(module::GLOBAL_SCRATCH_SIZE, 0),
     };
-    let shared = memory.shared;
 
     let functions = functions(source);
     let types = plans.types();
@@ -149,15 +148,7 @@ pub fn lower<'ctx>(
     let all: Vec<_> = functions.iter().copied().zip(&declared).collect();
     let (name, descriptors) = kernel(root, &all)?;
     for (function, declaration) in all {
-        define(
-            &e,
-            &program,
-            types,
-            function,
-            declaration,
-            memory,
-            lines.as_mut(),
-        )?;
+        define(&e, &program, function, declaration, memory, lines.as_mut())?;
     }
     if let Some(lines) = &lines {
         lines.finish();
@@ -168,9 +159,26 @@ pub fn lower<'ctx>(
             message: error.to_string(),
         })?;
     }
-    let metadata = Metadata {
+    let metadata = metadata(root, &program, name, descriptors);
+    Ok(LoweredModule {
+        module: e.module,
+        metadata,
+        libraries: Vec::new(),
+        decisions: program.journal.into_decisions(),
+    })
+}
+
+/// What a launch has to know of a kernel.
+fn metadata(
+    root: OperationRef<'_, '_>,
+    program: &Program<'_>,
+    name: String,
+    descriptors: Descriptors,
+) -> Metadata {
+    let number = |name: &str, default: i64| number(root, name, default);
+    Metadata {
         name,
-        shared,
+        shared: number(module::SHARED, 0),
         num_warps: program.launched_warps,
         num_ctas: program.blocks_per_cluster(),
         warp_size: program.threads_per_warp,
@@ -185,13 +193,7 @@ pub fn lower<'ctx>(
         program_extents: root.attr(module::PROGRAM_EXTENTS).is_some(),
         persistent_proposal: root.attr(module::PERSISTENT_PROPOSAL).is_some(),
         dependent_launch: root.attr(module::DEPENDENT_LAUNCH).is_some(),
-    };
-    Ok(LoweredModule {
-        module: e.module,
-        metadata,
-        libraries: Vec::new(),
-        decisions: program.journal.into_decisions(),
-    })
+    }
 }
 
 /// A number that a module has as an attribute.
@@ -477,7 +479,6 @@ fn stays_apart(function: OperationRef<'_, '_>) -> bool {
 fn define<'c: 'a, 'a, 'ctx>(
     e: &Emitter<'ctx>,
     program: &Program<'_>,
-    types: &Types,
     function: tt::FuncOp<'c, 'a>,
     declaration: &Declaration<'ctx>,
     memory: ProgramMemory,
@@ -520,6 +521,7 @@ fn define<'c: 'a, 'a, 'ctx>(
     });
     let is_kernel = declaration.is_kernel;
     let emit = dispatch::operation;
+    let types = program.plans.types();
     let mut lowering = FunctionLowering::new(e, program, types, hidden, is_kernel, emit, lines);
     if declaration.is_kernel && program.launched_warps > program.num_warps {
         partitions::part_workers(&mut lowering, op)?;

@@ -5,6 +5,7 @@ pub use crate::tables::constant::{bits, is_poison};
 use crate::{
     tables::type_set::TypeSet,
     tables::types::{class_of, element_or_self},
+    upstream::arith,
 };
 use llopt_mlir::{
     dialect::Fold,
@@ -33,6 +34,11 @@ pub fn at<'c>(constants: Constants<'_, 'c>, index: usize) -> Option<Attribute<'c
 /// Whether a constant stands for zero, in every element. Negative zero is not zero here.
 pub fn is_zero(constant: Option<Attribute<'_>>) -> bool {
     constant.and_then(bits) == Some(0)
+}
+
+/// Whether a value is defined as such a constant.
+pub fn is_zero_constant(value: Value<'_, '_>) -> bool {
+    arith::ConstantOp::defining(value).is_some_and(|constant| is_zero(constant.value()))
 }
 
 /// A scalar or a splat of a type; `None` for types without constants.

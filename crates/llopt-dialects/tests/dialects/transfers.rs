@@ -191,7 +191,7 @@ proptest! {
 
     /// A permutation and its inverse; element by element.
     #[test]
-    fn trans((encoding, shape) in tensors(1..4), seed in any::<prop::sample::Index>()) {
+    fn a_permutation_moves_every_coordinate_and_its_inverse_moves_it_back((encoding, shape) in tensors(1..4), seed in any::<prop::sample::Index>()) {
         let rank = shape.len();
         let mut order: Vec<i32> = (0..rank as i32).collect();
         order.rotate_left(seed.index(rank));
@@ -217,7 +217,7 @@ proptest! {
 
     /// What stays in threads is what every thread finds in its own registers, element by element.
     #[test]
-    fn stays_in_threads(
+    fn what_stays_in_threads_is_in_their_own_registers(
         (held, wanted, to) in (1..4usize).prop_flat_map(|rank| {
             let small = prop::collection::vec(power(3).prop_map(i64::from), rank);
             (blocked(rank), blocked(rank), small)
@@ -254,7 +254,7 @@ proptest! {
 
     /// A reshape and the one back; elements keep their row-major number.
     #[test]
-    fn reshape((encoding, shape) in tensors(1..4), split in prop::collection::vec(any::<prop::sample::Index>(), 14)) {
+    fn a_reshape_keeps_row_major_numbers_and_its_inverse_restores_the_layout((encoding, shape) in tensors(1..4), split in prop::collection::vec(any::<prop::sample::Index>(), 14)) {
         let bits = shape.iter().product::<i64>().ilog2() as usize;
         let rank = split[0].index(3) + 1;
         let mut to = vec![1; rank];
@@ -271,7 +271,7 @@ proptest! {
 
     /// A dimension of extent 1, and without it.
     #[test]
-    fn expand_dims((encoding, shape) in tensors(1..4), choice in any::<prop::sample::Index>()) {
+    fn a_dimension_of_extent_one_moves_no_element((encoding, shape) in tensors(1..4), choice in any::<prop::sample::Index>()) {
         let axis = choice.index(shape.len() + 1);
         let mut expanded = shape.clone();
         expanded.insert(axis, 1);
@@ -299,7 +299,7 @@ proptest! {
 
     /// What a reduction leaves has the elements of the operand without the dimension.
     #[test]
-    fn reduce((encoding, shape) in tensors(2..4), choice in any::<prop::sample::Index>()) {
+    fn a_reduction_leaves_the_other_coordinates((encoding, shape) in tensors(2..4), choice in any::<prop::sample::Index>()) {
         let axis = choice.index(shape.len());
         let mut reduced = shape.clone();
         reduced.remove(axis);
@@ -320,7 +320,7 @@ proptest! {
 
     /// Join of two tensors, and split.
     #[test]
-    fn join((encoding, shape) in tensors(1..4)) {
+    fn a_split_undoes_a_join_whose_pairs_stay_in_one_thread((encoding, shape) in tensors(1..4)) {
         let mut joined = shape.clone();
         joined.push(2);
         let there = transfer::join(&encoding, &shape).unwrap();
@@ -338,7 +338,7 @@ proptest! {
 
     /// Two elements from each byte, and back into one.
     #[test]
-    fn unpack((encoding, shape) in tensors(1..4), choice in any::<prop::sample::Index>()) {
+    fn packing_undoes_unpacking_and_the_lowest_register_bit_chooses((encoding, shape) in tensors(1..4), choice in any::<prop::sample::Index>()) {
         let axis = choice.index(shape.len());
         let mut doubled = shape.clone();
         doubled[axis] *= 2;
@@ -356,7 +356,7 @@ proptest! {
 
     /// Views of shared memory: permuted and reshaped, and back.
     #[test]
-    fn memory(vec in power(3), phase in power(2), phases in power(3), order in order(2), padded in any::<bool>()) {
+    fn views_of_shared_memory_are_permuted_and_reshaped_and_back(vec in power(3), phase in power(2), phases in power(3), order in order(2), padded in any::<bool>()) {
         let shape = [32, 64];
         let encoding = if padded {
             let component = Encoding::SwizzledShared(SwizzledShared {

@@ -126,9 +126,8 @@ impl Partwise {
 
 /// The shift distance, if it is one known number for all elements.
 fn distance(by: Value<'_, '_>) -> Option<u32> {
-    let by = arith::ConstantOp::defining(by)?.operation();
-    let by = by.attr("value").and_then(AttributeExt::splat_bits)?;
-    u32::try_from(by).ok()
+    let bits = arith::ConstantOp::defining(by)?.value()?.splat_bits()?;
+    u32::try_from(bits).ok()
 }
 
 /// Whether a word has room for several elements of a type, and operations support it.

@@ -171,21 +171,14 @@ impl<const W: usize> Block<'_, W> {
         mask: u64,
     ) {
         self.check_alignment(warp.index, addresses, mask, access.align, access.site);
-        let mut allowed = mask;
-        for lane in lanes(mask) {
-            if let Err(fault) = self.check_global(addresses[lane], access.bytes, access.kind) {
-                allowed &= !(1 << lane);
-                self.fault(
-                    warp.index,
-                    lane,
-                    addresses[lane],
-                    access.bytes,
-                    access.kind,
-                    fault,
-                    access.site,
-                );
-            }
-        }
+        let allowed = self.global_bounds(
+            warp.index,
+            addresses,
+            mask,
+            access.bytes,
+            access.kind,
+            access.site,
+        );
         let align = match access.address {
             Address::Buffer { .. } => 0,
             _ => access.align,
@@ -342,6 +335,27 @@ impl<const W: usize> Block<'_, W> {
                 }
             }
         }
+    }
+
+    /// Lanes whose access to global memory is allowed; the others are reported.
+    fn global_bounds(
+        &mut self,
+        warp: usize,
+        addresses: &Row<W>,
+        mask: u64,
+        bytes: u32,
+        kind: AccessKind,
+        site: SiteId,
+    ) -> u64 {
+        let mut allowed = mask;
+        for lane in lanes(mask) {
+            let address = addresses[lane];
+            if let Err(fault) = self.check_global(address, bytes, kind) {
+                allowed &= !(1 << lane);
+                self.fault(warp, lane, address, bytes, kind, fault, site);
+            }
+        }
+        allowed
     }
 
     /// Lanes whose access stays inside the block's shared memory; the others are reported.
@@ -547,34 +561,14 @@ impl<const W: usize> Block<'_, W> {
                 _ => row,
             };
             self.check_alignment(warp.index, &row, mask, bytes, atomic.site);
+            let (index, store, site) = (warp.index, AccessKind::Store, atomic.site);
             let allowed = if space == Space::Shared {
-                let allowed = self.shared_bounds(
-                    warp.index,
-                    &row,
-                    mask,
-                    bytes,
-                    AccessKind::Store,
-                    atomic.site,
-                );
-                self.count_shared(&row, allowed, bytes, bytes, AccessKind::Store, atomic.site);
+                let allowed = self.shared_bounds(index, &row, mask, bytes, store, site);
+                self.count_shared(&row, allowed, bytes, bytes, store, site);
                 allowed
             } else {
-                let mut allowed = mask;
-                for lane in lanes(mask) {
-                    if let Err(fault) = self.check_global(row[lane], bytes, AccessKind::Store) {
-                        allowed &= !(1 << lane);
-                        self.fault(
-                            warp.index,
-                            lane,
-                            row[lane],
-                            bytes,
-                            AccessKind::Store,
-                            fault,
-                            atomic.site,
-                        );
-                    }
-                }
-                self.count_global(&row, allowed, bytes, bytes, AccessKind::Store, atomic.site);
+                let allowed = self.global_bounds(index, &row, mask, bytes, store, site);
+                self.count_global(&row, allowed, bytes, bytes, store, site);
                 allowed
             };
             for lane in lanes(allowed) {
@@ -583,43 +577,11 @@ impl<const W: usize> Block<'_, W> {
                     let rows = &warp.frames[frame].rows;
                     let value = rows[value as usize][lane];
                     let compare = atomic.compare.get(i).map(|&c| rows[c as usize][lane]);
+                    let update = |old| combine(atomic.op, atomic.bits, old, value, compare);
                     let old = if space == Space::Shared {
-                        let old = self.shared_read(
-                            warp.index,
-                            lane,
-                            at as usize,
-                            element as usize,
-                            true,
-                            atomic.site,
-                        );
-                        let new = combine(atomic.op, atomic.bits, old, value, compare);
-                        if new != old || atomic.op == AtomicOp::Exchange {
-                            self.shared_write(
-                                warp.index,
-                                lane,
-                                at as usize,
-                                element as usize,
-                                new,
-                                true,
-                                atomic.site,
-                            );
-                        }
-                        old
+                        self.update_shared((index, lane), at, atomic, update)
                     } else {
-                        let old = self.global.read(at, element);
-                        let new = combine(atomic.op, atomic.bits, old, value, compare);
-                        let (index, site) = (warp.index, atomic.site);
-                        self.watch_bytes(
-                            index,
-                            lane,
-                            Kind::AtomicWrite,
-                            at,
-                            element,
-                            Some(new),
-                            site,
-                        );
-                        self.global.write(at, element, new);
-                        old
+                        self.update_global((index, lane), at, atomic, update)
                     };
                     if let Some(&slot) = atomic.old.get(i) {
                         warp.frames[frame].rows[slot as usize][lane] = old;
@@ -627,6 +589,39 @@ impl<const W: usize> Block<'_, W> {
                 }
             }
         }
+    }
+
+    /// Updates a number of shared memory; returns what was there.
+    fn update_shared(
+        &mut self,
+        (warp, lane): (usize, usize),
+        at: u64,
+        atomic: &Atomic,
+        update: impl FnOnce(u64) -> u64,
+    ) -> u64 {
+        let (at, bytes, site) = (at as usize, (atomic.bits / 8) as usize, atomic.site);
+        let old = self.shared_read(warp, lane, at, bytes, true, site);
+        let new = update(old);
+        if new != old || atomic.op == AtomicOp::Exchange {
+            self.shared_write(warp, lane, at, bytes, new, true, site);
+        }
+        old
+    }
+
+    /// Updates a number of global memory; returns what was there.
+    fn update_global(
+        &mut self,
+        (warp, lane): (usize, usize),
+        at: u64,
+        atomic: &Atomic,
+        update: impl FnOnce(u64) -> u64,
+    ) -> u64 {
+        let (bytes, kind) = (atomic.bits / 8, Kind::AtomicWrite);
+        let old = self.global.read(at, bytes);
+        let new = update(old);
+        self.watch_bytes(warp, lane, kind, at, bytes, Some(new), atomic.site);
+        self.global.write(at, bytes, new);
+        old
     }
 }
 

@@ -18,7 +18,7 @@ fn agrees(body: &str, model: impl Fn(u32) -> u32) {
 }
 
 #[test]
-fn integers() {
+fn integer_arithmetic_agrees_with_the_host() {
     agrees(
         "%a = mul i32 %x, 77\n %b = xor i32 %a, %x\n %y = sub i32 %b, 5",
         |x| (x.wrapping_mul(77) ^ x).wrapping_sub(5),
@@ -44,7 +44,7 @@ fn integers() {
 }
 
 #[test]
-fn odd_widths() {
+fn integers_of_odd_widths_wrap() {
     agrees(
         "%t = trunc i32 %x to i13\n %m = mul i13 %t, 9\n %y = sext i13 %m to i32",
         |x| (((x.wrapping_mul(9) & 0x1fff) << 19) as i32 >> 19) as u32,
@@ -231,7 +231,7 @@ proptest! {
 
     /// Single precision arithmetic is the host's, bit for bit.
     #[test]
-    fn singles(seed in any::<u32>()) {
+    fn single_precision_agrees_with_the_host_bit_for_bit(seed in any::<u32>()) {
         let body = "%f = bitcast i32 %x to float
             %g = bitcast i32 %z to float
             %a = fadd float %f, %g

@@ -31,7 +31,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn shuffles(mode in prop::sample::select(vec!["up", "down", "bfly", "idx"]), by in 0u32..32, width in 0u32..6, seed in any::<u32>()) {
+    fn a_shuffle_reads_the_lane_that_the_ptx_manual_names(mode in prop::sample::select(vec!["up", "down", "bfly", "idx"]), by in 0u32..32, width in 0u32..6, seed in any::<u32>()) {
         // Segments of 2^width lanes, as __shfl_*_sync encodes them.
         let segment = (32 - (1 << width)) << 8;
         let clamp = if mode == "up" { segment } else { segment | 31 };
@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn backward_permutes(seed in any::<u32>()) {
+    fn a_backward_permute_reads_the_lane_of_its_address(seed in any::<u32>()) {
         let input = noise(64, seed);
         let body = "%a = mul i32 %x, 4\n %y = call i32 @llvm.amdgcn.ds.bpermute(i32 %a, i32 %x)";
         let output = lanes("hip:gfx942", body, &input);
@@ -60,7 +60,7 @@ proptest! {
     }
 
     #[test]
-    fn swizzles(and in 0u32..32, or in 0u32..32, xor in 0u32..32) {
+    fn a_swizzle_reads_the_lane_that_its_masks_name(and in 0u32..32, or in 0u32..32, xor in 0u32..32) {
         let pattern = and | or << 5 | xor << 10;
         let body = format!("%y = call i32 @llvm.amdgcn.ds.swizzle(i32 %x, i32 {pattern})");
         let input: Vec<u32> = (100..164).collect();
@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn row_permutes(low in any::<i32>(), high in any::<i32>(), cross in any::<bool>()) {
+    fn a_row_is_permuted_by_its_selectors(low in any::<i32>(), high in any::<i32>(), cross in any::<bool>()) {
         let name = if cross { "permlanex16" } else { "permlane16" };
         let body = format!("%y = call i32 @llvm.amdgcn.{name}.i32(i32 poison, i32 %x, i32 {low}, i32 {high}, i1 true, i1 false)");
         let input: Vec<u32> = (0..32).collect();
@@ -132,7 +132,7 @@ fn dpp_moves_within_rows() {
 }
 
 #[test]
-fn votes_and_counts() {
+fn votes_ballots_and_matches_see_all_lanes() {
     let input = noise(64, 3);
     let odd = |n: usize| {
         (0..n)
@@ -163,7 +163,7 @@ fn votes_and_counts() {
 }
 
 #[test]
-fn reductions() {
+fn a_warp_reduction_gives_every_lane_the_result() {
     let input = noise(32, 9);
     for (name, model) in [
         ("add", input.iter().fold(0u32, |a, &b| a.wrapping_add(b))),
@@ -205,7 +205,7 @@ fn lanes_are_read_written_and_swapped() {
 }
 
 #[test]
-fn byte_permutes() {
+fn bytes_are_chosen_by_selectors() {
     let input = noise(32, 4);
     let body = "%y = call i32 @llvm.nvvm.prmt(i32 %x, i32 287454020, i32 37991)"; // 0x11223344, selector 0x9467
     for (x, y) in input.iter().zip(lanes("cuda:90", body, &input)) {

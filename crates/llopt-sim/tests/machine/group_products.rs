@@ -373,7 +373,7 @@ fn every_type_with_k_contiguous() {
 }
 
 #[test]
-fn every_width() {
+fn results_of_every_width_agree() {
     for n in [8, 32, 128, 256] {
         Product::new("f32", "f16", "f16", n, 32).check();
     }
@@ -398,7 +398,7 @@ fn rows_and_columns_contiguous() {
 }
 
 #[test]
-fn a_in_registers() {
+fn the_first_operand_may_be_in_registers() {
     for (d, a, b) in [
         ("f32", "f16", "f16"),
         ("f32", "tf32", "tf32"),

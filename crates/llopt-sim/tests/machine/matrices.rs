@@ -36,7 +36,7 @@ fn half(value: i32) -> u16 {
 
 /// `mma.m16n8k16` on halves: the host writes fragments as the PTX ISA defines them.
 #[test]
-fn mma_of_halves() {
+fn mma_multiplies_fragments_of_halves() {
     let (a, b) = (small(16 * 16, 1), small(8 * 16, 2));
     let c = product(16, 8, 16, &a, &b);
     let ir = format!(
@@ -153,7 +153,7 @@ define amdgpu_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrs
 
 /// `wmma` on both RDNA generations, whose operands are distributed differently.
 #[test]
-fn wmma_of_halves() {
+fn wmma_multiplies_fragments_of_both_generations() {
     let (a, b) = (small(256, 5), small(256, 6));
     let c = product(16, 16, 16, &a, &b);
     for (name, width) in [("hip:gfx1100", 16), ("hip:gfx1200", 8)] {
@@ -296,7 +296,7 @@ define ptx_kernel void @k(ptr addrspace(1) %in, ptr addrspace(1) %out) {{
 
 /// AMD's transposing load: 16 lanes read four rows of sixteen halves, each lane gets a column.
 #[test]
-fn transposing_load() {
+fn a_transposing_load_gives_each_lane_a_column() {
     let ir = format!(
         "{}
 @s = internal addrspace(3) global [256 x i16] poison, align 16

@@ -324,7 +324,7 @@ fn unknown_assembly_is_named() {
 }
 
 #[test]
-fn amd_assembly() {
+fn inline_assembly_of_amd_is_executed() {
     let check = |template: &str, model: fn(u32) -> u32| {
         let body = format!("%y = call i32 asm \"{template}\", \"=v,v\"(i32 %x)");
         let input = noise(64, 3);

@@ -137,7 +137,7 @@ fn lanes_of_one_warp() {
 }
 
 #[test]
-fn out_of_bounds() {
+fn accesses_out_of_bounds_are_found_in_every_memory() {
     let body = "%q = getelementptr i32, ptr addrspace(1) %out, i32 256\n store i32 1, ptr addrspace(1) %q, !dbg !7";
     let found = report("cuda:90", body, 1);
     assert_eq!(kinds(&found), [FindingKind::OutOfBounds]);
@@ -173,7 +173,7 @@ fn out_of_bounds() {
 }
 
 #[test]
-fn misaligned() {
+fn misaligned_accesses_are_found() {
     let body = "%q = getelementptr i8, ptr addrspace(1) %out, i32 6\n store i32 1, ptr addrspace(1) %q, align 4";
     assert_eq!(
         kinds(&report("cuda:90", body, 1)),
@@ -187,7 +187,7 @@ fn misaligned() {
 }
 
 #[test]
-fn uninitialised() {
+fn reads_of_what_nothing_wrote_are_found() {
     let body = "%x = load i32, ptr addrspace(3) %p\n store i32 %x, ptr addrspace(1) %o";
     assert_eq!(
         kinds(&report("cuda:90", body, 32)),

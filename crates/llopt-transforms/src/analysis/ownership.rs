@@ -33,6 +33,7 @@
 //! encoding is derived from another: maps of coordinates are compared with the layouts that are written.
 
 use llopt_dialects::layout::encoding::Encoding;
+use llopt_dialects::meaning::dimensions;
 use llopt_dialects::meaning::facts::{OpFacts, ScratchUse, Transfer};
 use llopt_dialects::tables::module as launch;
 use llopt_dialects::tables::types::RankedTensor;
@@ -115,13 +116,7 @@ fn verify_op<'c: 'a, 'a>(
     if in_any_order || may_regroup && facts.scratch == ScratchUse::Regrouping {
         return Ok(());
     }
-    let axis = || {
-        operation
-            .attr("axis")
-            .and_then(AttributeExt::as_bits)
-            .and_then(|axis| usize::try_from(axis).ok())
-            .unwrap_or(0)
-    };
+    let axis = || dimensions::axis(operation).unwrap_or(0);
     match facts.layouts {
         // Nothing is known, or the op takes its operands in any layout.
         Transfer::Unknown | Transfer::Histogram => Ok(()),

@@ -93,24 +93,7 @@ pub(super) fn choose<'c: 'a, 'a>(
     keep: Option<Keep>,
     accounts: bool,
 ) -> Result<Option<Account>, Unrelated<'c, 'a>> {
-    let context = module.ctx();
-    let numbers = [
-        (launch::NUM_WARPS, grid.num_warps),
-        (launch::THREADS_PER_WARP, grid.threads_per_warp),
-        (launch::NUM_CTAS, grid.num_ctas),
-    ];
-    for (name, number) in numbers {
-        let written = module.attr(name).and_then(AttributeExt::as_i64);
-        if written.is_some_and(|written| written != i64::from(number)) {
-            return Err(Unrelated {
-                operation: module,
-                reason: "is laid out for another number of warps, threads or blocks",
-            });
-        }
-        module.set_attr(name, attr::i32(context, number as i32));
-    }
-    module.set_attr(launch::TARGET, attr::string(context, &target.to_string()));
-
+    declare_launch(module, grid, target)?;
     let mut functions = Vec::new();
     module.for_each_op(Walk::PreOrder, |operation| {
         if Control::of(operation) == Control::Function {
@@ -128,19 +111,61 @@ pub(super) fn choose<'c: 'a, 'a>(
         }
         copy_for_each_use(function);
     }
-    let pins = keep.map_or_else(Pins::default, |keep| release(&functions, keep, grid));
+    let account = label(module, &functions, (grid, target), keep, accounts)?;
+    for function in functions {
+        write::retype_function(function);
+    }
+    Ok(account)
+}
+
+/// Writes grid and target into the attributes of a module.
+fn declare_launch<'c: 'a, 'a>(
+    module: OperationRef<'c, 'a>,
+    grid: Grid,
+    target: Target,
+) -> Result<(), Unrelated<'c, 'a>> {
+    let context = module.ctx();
+    let numbers = [
+        (launch::NUM_WARPS, grid.num_warps),
+        (launch::THREADS_PER_WARP, grid.threads_per_warp),
+        (launch::NUM_CTAS, grid.num_ctas),
+    ];
+    for (name, number) in numbers {
+        let written = module.attr(name).and_then(AttributeExt::as_i64);
+        if written.is_some_and(|written| written != i64::from(number)) {
+            return Err(Unrelated {
+                operation: module,
+                reason: "is laid out for another number of warps, threads or blocks",
+            });
+        }
+        module.set_attr(name, attr::i32(context, number as i32));
+    }
+    module.set_attr(launch::TARGET, attr::string(context, &target.to_string()));
+    Ok(())
+}
+
+/// Finds the labelling of least cost of the functions, again whenever something was copied or rewritten for it, and writes it
+/// into the types.
+fn label<'c: 'a, 'a>(
+    module: OperationRef<'c, 'a>,
+    functions: &[OperationRef<'c, 'a>],
+    (grid, target): (Grid, Target),
+    keep: Option<Keep>,
+    accounts: bool,
+) -> Result<Option<Account>, Unrelated<'c, 'a>> {
+    let pins = keep.map_or_else(Pins::default, |keep| release(functions, keep, grid));
     let symbols = Symbols::of(module);
     let catalog = Catalog::default();
     let kept = Kept::default();
-    let multiplied = kept.multiplied_by(&functions, target, grid);
-    let costs = Costs::new(target, &functions, grid, multiplied);
+    let multiplied = kept.multiplied_by(functions, target, grid);
+    let costs = Costs::new(target, functions, grid, multiplied);
     let mut facts = Facts::of(module);
     let mut may_store = true;
     // Once values are copied, or none is, all prices are those of what is written.
     let mut may_compute = true;
     let mut account = None;
     for round in 0..=MOST_ROUNDS {
-        let graph = Graph::of(&functions, &symbols, &catalog, &pins)?;
+        let graph = Graph::of(functions, &symbols, &catalog, &pins)?;
         let engine = Engine {
             may_store,
             may_compute: may_compute && round < MOST_ROUNDS,
@@ -186,15 +211,12 @@ pub(super) fn choose<'c: 'a, 'a>(
                 let limit = format!("{MOST_ROUNDS} rounds in which values are computed anew");
                 account.limits.push(limit);
             }
-            erase_dead(&functions);
+            erase_dead(functions);
             write::write(&engine, &labels);
             break;
         }
         let copied = copies.facts(&facts);
         facts.copied(copied);
-    }
-    for function in functions {
-        write::retype_function(function);
     }
     Ok(account)
 }

@@ -16,9 +16,9 @@ use std::rc::Rc;
 
 use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
 use llopt_dialects::layout::transfer;
+use llopt_dialects::meaning::dimensions;
 use llopt_dialects::meaning::facts::{LayoutAnchor, OpFacts};
 use llopt_dialects::tt::{ElementwiseInlineAsmOp, ScanOp};
-use llopt_mlir::ir::{AttributeExt, OperationExt};
 use llopt_plan::elementwise;
 use llopt_plan::global_access::AccessKind;
 use melior::ir::OperationRef;
@@ -464,7 +464,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 proposals.push((2, index, self.catalog.layout(label, node.shape)));
             }
             if matches!(relation, Relation::Reduce { .. }) || ScanOp::of(*operation).is_some() {
-                let axis = operation.attr("axis").and_then(AttributeExt::as_int);
+                let axis = dimensions::axis(*operation).and_then(|axis| u32::try_from(axis).ok());
                 reduced.extend(axis.map(|axis| (index, axis)));
             }
             // To compute few elements is worth a conversion to where many are taken.

@@ -3,9 +3,10 @@
 use std::rc::Rc;
 
 use llopt_dialects::layout::transfer;
+use llopt_dialects::meaning::dimensions;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_layout::LinearLayout;
-use llopt_mlir::ir::{AttributeExt, OperationExt};
+use llopt_mlir::ir::OperationExt;
 use llopt_plan::element::Element;
 use llopt_plan::reduction::combination::Combination;
 use llopt_plan::tensor::TensorType;
@@ -94,7 +95,7 @@ impl Combined {
         elements.first()?;
         Some(Self {
             shape: transfer::extents(tensors.first()?.extents()),
-            axis: operation.attr("axis")?.as_int()?,
+            axis: dimensions::axis(operation)?,
             elements,
             combination,
         })

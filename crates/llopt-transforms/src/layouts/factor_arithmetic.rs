@@ -4,7 +4,7 @@
 //! few bits are unpacked, converted, scaled and shifted before they are multiplied, four to six instructions for each. A product of
 //! 64 rows takes a unit half an instruction of a thread for each weight and row of 32. In a layout in which several
 //! warps hold the same weights each of them computes all of that; four warps that did took twice the time of the whole
-//! kernel (`docs/performance/unseen-kernels.md`). So where computing each element of the factors twice, the least that any
+//! kernel (`docs/performance/packages.md`). So where computing each element of the factors twice, the least that any
 //! repetition takes, would take longer than the matrix units, arithmetic has its full price.
 //!
 //! What follows from another product, as the exponentials of attention, does not count: its layout is that of a result, which

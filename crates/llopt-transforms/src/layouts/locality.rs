@@ -47,11 +47,12 @@
 //! threads costs the cheaper of both forms, and the chosen label decides which form is written. The labelling is then
 //! computed again for the new program.
 
+use llopt_dialects::meaning::dimensions;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::ReshapeOp;
 use llopt_dialects::{arith, scf, tt};
 use llopt_layout::{Dim, LinearLayout};
-use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, attr};
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, TypeExt, ValueExt, attr};
 use llopt_plan::reduction::kind::{Kind, WarpCombination};
 use llopt_target::{Feature, Target};
 use melior::dialect::arith as build;
@@ -134,7 +135,7 @@ impl<'c: 'a, 'a> Local<'c, 'a> {
             combine,
             around,
             carried,
-            axis: reduce.attr("axis")?.as_int()?,
+            axis: dimensions::axis(reduce)?,
             neutral: neutral(kind, operand.element())?,
             scaling,
         })

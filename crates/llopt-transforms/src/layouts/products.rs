@@ -91,15 +91,14 @@ pub fn unit_layout(
     grid: Grid,
 ) -> Option<Encoding> {
     let [a, b, c] = elements.map(|element| elements_of(element, false).first().copied());
-    let product = Product::new(
-        shape.to_vec(),
-        depth,
-        vec![[a?, b?, c?]],
-        false,
-        target,
-        grid,
-    );
-    product.by_units.into_iter().map(|(way, _)| way).next()
+    let elements = vec![[a?, b?, c?]];
+    let product = Product::without_units(shape.to_vec(), depth, elements, target, grid);
+    product
+        .with_units()
+        .by_units
+        .into_iter()
+        .map(|(way, _)| way)
+        .next()
 }
 
 /// Whether neighbouring elements in a buffer of a factor have neighbouring k.
@@ -178,10 +177,10 @@ impl Product {
         let precise = dot.max_num_imprecise_acc() >= IMPRECISE
             || a.element().bit_width() != Some(8)
             || !d.element().is_f32();
-        let by_groups = may_store && precise;
-        Some(Self::without_units(
-            shape, depth, elements, by_groups, None, target, grid,
-        ))
+        Some(Self {
+            by_groups: may_store && precise,
+            ..Self::without_units(shape, depth, elements, target, grid)
+        })
     }
 
     /// The product of factors with scales, if a matrix unit might take them: small floats that are packed along k,
@@ -209,12 +208,12 @@ impl Product {
         if groups.windows(2).any(|pair| pair[0] != pair[1]) {
             return None;
         }
-        let group = groups.first().copied();
         let sums = elements_of(RankedTensor::of(dot.d().r#type())?.element(), false);
         let elements = sums.iter().map(|&sum| [a, b, sum]).collect();
-        Some(Self::without_units(
-            shape, depth, elements, false, group, target, grid,
-        ))
+        Some(Self {
+            group: groups.first().copied(),
+            ..Self::without_units(shape, depth, elements, target, grid)
+        })
     }
 
     /// Whether both have the same plans, with the same costs, for one target and grid.
@@ -247,18 +246,7 @@ impl Product {
     /// The same product of factors without scales that were widened to these elements.
     pub(super) fn widened(&self, elements: [MatrixElement; 3]) -> Self {
         let (shape, depth) = (self.shape.clone(), self.depth);
-        Self::new(shape, depth, vec![elements], false, self.target, self.grid)
-    }
-
-    fn new(
-        shape: Vec<u64>,
-        depth: u64,
-        elements: Vec<[MatrixElement; 3]>,
-        by_groups: bool,
-        target: Target,
-        grid: Grid,
-    ) -> Self {
-        Self::without_units(shape, depth, elements, by_groups, None, target, grid).with_units()
+        Self::without_units(shape, depth, vec![elements], self.target, self.grid).with_units()
     }
 
     /// The product with the plans of matrix units.
@@ -267,12 +255,11 @@ impl Product {
         self
     }
 
+    /// A product of factors in registers, without scales.
     fn without_units(
         shape: Vec<u64>,
         depth: u64,
         elements: Vec<[MatrixElement; 3]>,
-        by_groups: bool,
-        group: Option<u32>,
         target: Target,
         grid: Grid,
     ) -> Self {
@@ -280,8 +267,8 @@ impl Product {
             shape,
             depth,
             elements,
-            by_groups,
-            group,
+            by_groups: false,
+            group: None,
             filled: [false; 2],
             target,
             grid,
@@ -706,7 +693,12 @@ mod tests {
             num_ctas: 1,
         };
         let elements = [MatrixElement::F16, MatrixElement::F16, MatrixElement::F32];
-        Product::new(shape.to_vec(), depth, vec![elements], true, target, grid)
+        let product = Product::without_units(shape.to_vec(), depth, vec![elements], target, grid);
+        Product {
+            by_groups: true,
+            ..product
+        }
+        .with_units()
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 
 use llopt_dialects::layout::encoding::Encoding;
 use llopt_dialects::layout::{product, transfer};
+use llopt_dialects::meaning::dimensions;
 use llopt_dialects::meaning::facts::{Integers, Meaning, OpFacts, Transfer};
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::DotScaledOp;
@@ -84,7 +85,7 @@ const FACTORS: usize = 2;
 impl Relation {
     /// The relation of an op; `None` for one that is not analysed.
     pub(super) fn of(operation: OperationRef<'_, '_>) -> Option<Self> {
-        let axis = || i64::try_from(operation.attr("axis")?.as_bits()?).ok();
+        let axis = || i64::try_from(dimensions::axis(operation)?).ok();
         Some(match OpFacts::of(operation).layouts {
             Transfer::Unknown => return None,
             Transfer::Same => Self::Same,

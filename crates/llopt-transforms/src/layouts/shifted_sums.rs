@@ -34,11 +34,12 @@
 //! An exponential for each partial result takes the place of one for the row, and the maximum is reduced once. This is a
 //! price of the layout of `x`, as that of sums is.
 
+use llopt_dialects::meaning::dimensions;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::ReshapeOp;
 use llopt_dialects::{arith, math, tt};
 use llopt_layout::LinearLayout;
-use llopt_mlir::ir::{AttributeExt, BlockExt, OperationExt, RegionExt, ValueExt, attr};
+use llopt_mlir::ir::{BlockExt, OperationExt, RegionExt, ValueExt, attr};
 use llopt_plan::elementwise;
 use llopt_plan::reduction::kind::Kind;
 use melior::dialect::arith as build;
@@ -286,7 +287,7 @@ impl<'c: 'a, 'a> Shifted<'c, 'a> {
         let mut wide = partial;
         for piece in self.sum.pieces.iter().rev() {
             let apart = RankedTensor::of(piece.reduce.operand_value(0)?.r#type())?;
-            let axis: usize = piece.reduce.attr("axis")?.as_int()?;
+            let axis = dimensions::axis(piece.reduce)?;
             wide = spread(before, wide, axis, &apart.shape())?;
             let joined = piece.reshape.operand_value(0)?.r#type();
             let reshape = ReshapeOp::build(before.loc(), joined, wide, false, false);
@@ -342,7 +343,7 @@ impl<'c: 'a, 'a> Sum<'c, 'a> {
             && only_user(combine.result_value(0)?).is_some()
             && total.parent_block() == around.parent_block()
             && partial.r#type() == argument.r#type();
-        let axis = total.attr("axis")?.as_int()?;
+        let axis = dimensions::axis(total)?;
         is_own.then_some(Self {
             carried,
             spread,

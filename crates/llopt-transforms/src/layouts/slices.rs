@@ -39,7 +39,7 @@
 
 use llopt_dialects::meaning::fold;
 use llopt_dialects::tables::types::RankedTensor;
-use llopt_dialects::{arith, scf, tt};
+use llopt_dialects::{scf, tt};
 use llopt_mlir::ir::{OperationExt, ValueExt, attr};
 use llopt_plan::product::UNITS;
 use llopt_target::matrix::MatrixInstruction;
@@ -314,9 +314,7 @@ impl<'c: 'a, 'a> Summed<'c, 'a> {
             },
         };
         let mut total = add.halves(result, [slices, rows, columns], element)?;
-        let is_zero = arith::ConstantOp::defining(start)
-            .is_some_and(|constant| fold::is_zero(constant.operation().attr("value")));
-        if !is_zero {
+        if !fold::is_zero_constant(start) {
             total = add.sum(start, total)?;
         }
         for user in users {

@@ -279,7 +279,7 @@ fn turn<'c: 'a, 'a>(product: &Summed<'c, 'a>, neighbours: i64) -> Option<()> {
     };
     let start = around.initial()[carried];
     let bits = arith::ConstantOp::defining(start)
-        .and_then(|constant| constant.operation().attr("value"))
+        .and_then(arith::ConstantOp::value)
         .and_then(AttributeExt::splat_bits);
     let begin = match bits {
         Some(bits) => {

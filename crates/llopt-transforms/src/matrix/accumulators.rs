@@ -110,7 +110,10 @@ impl<'c: 'a, 'a> Nested<'c, 'a> {
         let around = For::of(operation.parent_op()?)?;
         (0..repeated.carried().len()).find_map(|at| {
             let carried = repeated.carried()[at];
-            if !is_zero(repeated.initial()[at]) || !carried.has_one_use() || !runs(repeated) {
+            if !fold::is_zero_constant(repeated.initial()[at])
+                || !carried.has_one_use()
+                || !runs(repeated)
+            {
                 return None;
             }
             let product = carried.users().find_map(WarpGroupDotOp::of)?;
@@ -181,11 +184,6 @@ struct Sum<'c, 'a> {
     is_read: bool,
 }
 
-fn is_zero(value: Value<'_, '_>) -> bool {
-    ConstantOp::defining(value)
-        .is_some_and(|constant| fold::is_zero(constant.operation().attr("value")))
-}
-
 impl<'c: 'a, 'a> Sum<'c, 'a> {
     /// The carried value at a position, if it is such an accumulator.
     fn of(repeated: For<'c, 'a>, at: usize) -> Option<Self> {
@@ -208,8 +206,8 @@ impl<'c: 'a, 'a> Sum<'c, 'a> {
         if RankedTensor::of(condition.r#type()).is_some() {
             return None;
         }
-        let zeros_if_true = is_zero(if_true);
-        let (zeros, next) = match (zeros_if_true, is_zero(if_false)) {
+        let zeros_if_true = fold::is_zero_constant(if_true);
+        let (zeros, next) = match (zeros_if_true, fold::is_zero_constant(if_false)) {
             (true, false) => (if_true, if_false),
             (false, true) => (if_false, if_true),
             _ => return None,
@@ -249,7 +247,7 @@ impl<'c: 'a, 'a> Sum<'c, 'a> {
         let mut rewriter = Rewriter::new(repeated.operation().ctx());
         let location = self.select.loc();
         rewriter.set_before(repeated.operation());
-        let counts = !is_zero(repeated.initial()[self.at]);
+        let counts = !fold::is_zero_constant(repeated.initial()[self.at]);
         let initial = truth(&mut rewriter, location, counts);
         let new = carried::add(
             &mut rewriter,

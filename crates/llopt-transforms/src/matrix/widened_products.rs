@@ -9,7 +9,6 @@
 //!
 //! A product whose element types some unit supports stays, and so does one for which no unit supports wider ones either.
 
-use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::meaning::fold;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt::{DotOp, FpToFpOp, InputPrecision, SplatOp};
@@ -123,9 +122,7 @@ fn rewrite<'c: 'a, 'a>(dot: DotOp<'c, 'a>, wider: Wider) -> Option<()> {
     let narrow = sum.r#type();
     if wider.sum {
         let wide = RankedTensor::of(narrow)?.with_element(Type::float32(context));
-        let is_zero =
-            ConstantOp::defining(sum).is_some_and(|of| fold::is_zero(of.operation().attr("value")));
-        let wide = if is_zero {
+        let wide = if fold::is_zero_constant(sum) {
             let zero = FloatAttribute::new(context, Type::float32(context), 0.0).into();
             let zero = rewriter.insert(arith::constant(context, zero, location));
             SplatOp::build(location, wide, zero.result_value(0)?)

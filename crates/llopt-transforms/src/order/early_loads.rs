@@ -24,7 +24,7 @@
 //! product of attention takes is loaded behind the softmax, and the block waits for it; or the scales and the bias by which a
 //! product is multiplied. There a load comes right behind those in front of the first product, if its data fit
 //! into registers until they are used, and as many blocks stay resident. A [paged
-//! attention](../../../../docs/performance/unseen-kernels.md) of 128 x 128 took 1.17 of Triton's time before. Where loads go ahead,
+//! attention](../../../../docs/performance/packages.md) of 128 x 128 took 1.17 of Triton's time before. Where loads go ahead,
 //! others that come before the product make it wait: a matrix product of the corpus takes up to 1.25 of the cycles.
 
 use std::cmp::Ordering;

@@ -14,7 +14,7 @@
 //! Calls are checked here too: the functions of a kernel must have bodies and must not call themselves, which every
 //! later phase assumes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use llopt_dialects::layout::encoding;
 use llopt_dialects::tables::types::RankedTensor;
@@ -124,75 +124,13 @@ fn check_functions(
     functions: &[Function<'_, '_>],
     budget: &Budget,
 ) -> Result<(), Error> {
-    let names: HashMap<&str, usize> = functions
-        .iter()
-        .enumerate()
-        .filter_map(|(index, function)| Some((tt::FuncOp::of(function.op)?.sym_name(), index)))
-        .collect();
-    let mut unfolded: Vec<Option<u64>> = vec![None; functions.len()];
-    let mut on_path = vec![false; functions.len()];
+    let mut calls = Calls::of(functions, budget);
     let mut total: u64 = 0;
-    for (start, first) in functions.iter().enumerate() {
-        // Depth first, without recursion: the input may have chains of calls of any length. An entry is a function,
-        // the number of its next call, and its size so far.
-        let mut path = Vec::new();
-        if unfolded[start].is_none() {
-            path.push((start, 0, first.own));
-            on_path[start] = true;
-        }
-        while let Some((index, next, size)) = path.pop() {
-            let function = &functions[index];
-            let Some(call) = function.calls.get(next) else {
-                if size > budget.code {
-                    return Err(invalid(
-                        function.op,
-                        format!(
-                            "with what it calls, this function gives {size} values to each thread, more than the {} of the budget \
-                         (max_code)",
-                            budget.code
-                        ),
-                    ));
-                }
-                unfolded[index] = Some(size);
-                on_path[index] = false;
-                continue;
-            };
-            let (op, name) = (call.operation(), call.callee());
-            let Some(&callee) = names.get(name) else {
-                return Err(invalid(op, format!("there is no function '{name}'")));
-            };
-            let target = &functions[callee];
-            if target.op.region_ref(0).and_then(RegionExt::entry).is_none() {
-                return Err(invalid(
-                    op,
-                    format!(
-                        "'{name}' is declared and not defined: nothing links functions of tiles"
-                    ),
-                ));
-            }
-            match unfolded[callee] {
-                Some(inner) => {
-                    let inner = if target.inlined { inner } else { 0 };
-                    path.push((index, next + 1, size.saturating_add(inner)));
-                }
-                None if on_path[callee] => {
-                    return Err(invalid(
-                        op,
-                        format!(
-                            "'{name}' calls itself, directly or through others, which no function of a kernel can"
-                        ),
-                    ));
-                }
-                None => {
-                    on_path[callee] = true;
-                    path.push((index, next, size));
-                    path.push((callee, 0, target.own));
-                }
-            }
-        }
+    for (index, function) in functions.iter().enumerate() {
+        let size = calls.unfolded(index)?;
         // Inlined functions are counted with their callers.
-        if !first.inlined || tt::FuncOp::of(first.op).is_some_and(is_kernel) {
-            total = total.saturating_add(unfolded[start].unwrap_or(0));
+        if !function.inlined || tt::FuncOp::of(function.op).is_some_and(is_kernel) {
+            total = total.saturating_add(size);
         }
     }
     if total > budget.code {
@@ -205,6 +143,102 @@ fn check_functions(
         ));
     }
     Ok(())
+}
+
+/// The functions of a module, with what is known of the sizes of their code.
+struct Calls<'f, 'c, 'a> {
+    functions: &'f [Function<'c, 'a>],
+    names: HashMap<&'f str, usize>,
+    budget: &'f Budget,
+    /// The size of each with what it inlines, once that is known.
+    sizes: Vec<Option<u64>>,
+}
+
+impl<'f, 'c: 'a, 'a> Calls<'f, 'c, 'a> {
+    fn of(functions: &'f [Function<'c, 'a>], budget: &'f Budget) -> Self {
+        let names = functions.iter().enumerate();
+        let names = names
+            .filter_map(|(index, function)| Some((tt::FuncOp::of(function.op)?.sym_name(), index)));
+        Self {
+            functions,
+            names: names.collect(),
+            budget,
+            sizes: vec![None; functions.len()],
+        }
+    }
+
+    /// The size of a function with what it inlines. Depth first, without recursion: the input may have chains of calls of any
+    /// length.
+    fn unfolded(&mut self, start: usize) -> Result<u64, Error> {
+        if let Some(size) = self.sizes[start] {
+            return Ok(size);
+        }
+        let mut on_path = HashSet::from([start]);
+        // A function, the number of its next call, and its size so far.
+        let mut path = vec![(start, 0, self.functions[start].own)];
+        while let Some((index, next, size)) = path.pop() {
+            let function = &self.functions[index];
+            let Some(&call) = function.calls.get(next) else {
+                self.check_size(function, size)?;
+                self.sizes[index] = Some(size);
+                on_path.remove(&index);
+                continue;
+            };
+            let callee = self.callee(call)?;
+            let target = &self.functions[callee];
+            match self.sizes[callee] {
+                Some(inner) => {
+                    let inner = if target.inlined { inner } else { 0 };
+                    path.push((index, next + 1, size.saturating_add(inner)));
+                }
+                None if on_path.contains(&callee) => {
+                    let name = call.callee();
+                    return Err(invalid(
+                        call.operation(),
+                        format!(
+                            "'{name}' calls itself, directly or through others, which no function of a kernel can"
+                        ),
+                    ));
+                }
+                None => {
+                    on_path.insert(callee);
+                    path.push((index, next, size));
+                    path.push((callee, 0, target.own));
+                }
+            }
+        }
+        Ok(self.sizes[start].unwrap_or(0))
+    }
+
+    fn check_size(&self, function: &Function<'_, '_>, size: u64) -> Result<(), Error> {
+        if size <= self.budget.code {
+            return Ok(());
+        }
+        Err(invalid(
+            function.op,
+            format!(
+                "with what it calls, this function gives {size} values to each thread, more than the {} of the budget \
+                 (max_code)",
+                self.budget.code
+            ),
+        ))
+    }
+
+    /// The function that is called, which has to have a body.
+    fn callee(&self, call: tt::CallOp<'_, '_>) -> Result<usize, Error> {
+        let (op, name) = (call.operation(), call.callee());
+        let Some(&callee) = self.names.get(name) else {
+            return Err(invalid(op, format!("there is no function '{name}'")));
+        };
+        let target = self.functions[callee].op;
+        if target.region_ref(0).and_then(RegionExt::entry).is_none() {
+            return Err(invalid(
+                op,
+                format!("'{name}' is declared and not defined: nothing links functions of tiles"),
+            ));
+        }
+        Ok(callee)
+    }
 }
 
 /// Whether an op becomes no instruction: its result is its operand under another type, or in more places.

@@ -10,7 +10,7 @@ use melior::Context;
 use melior::ir::Module;
 
 use super::prediction::Alternative;
-use crate::loop_schedules::LoopSchedule;
+use crate::accounts::loop_schedules::LoopSchedule;
 
 /// A change of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,10 +18,13 @@ use predicted::Iteration;
 pub use prediction::{Alternative, Prediction};
 pub use program_order::ProgramOrder;
 
-pub use crate::chosen_layouts::{ChosenLayouts, Left, Op};
-pub use crate::loop_schedules::{LateLoad, LoopSchedule, PlacedUnit, Producer, Stages};
-pub use crate::shared_loops::SharedLoop;
-pub use crate::written_layouts::{AccessSize, PricedOp, WrittenLayouts};
+pub use crate::accounts::chosen_layouts::{ChosenLayouts, Left, Op};
+pub use crate::accounts::loop_schedules::{LateLoad, LoopSchedule, PlacedUnit, Producer, Stages};
+pub use crate::accounts::shared_loops::SharedLoop;
+pub use crate::accounts::written_layouts::{AccessSize, PricedOp, WrittenLayouts};
+use crate::accounts::{
+    loop_schedules, persistent_program, search_limits, shared_loops, tensor_copies, wide_loops,
+};
 
 use inkwell::targets::TargetMachine;
 use llopt_codegen::llvm::optimize::Optimized;
@@ -37,8 +40,7 @@ use serde::Serialize;
 use crate::own_thread::in_own_thread_within;
 use crate::{
     ArtifactKind, CopiedLoop, Error, Options, PersistentProgram, SearchLimit, Source, Timings,
-    WideLoop, compiler, input, loop_schedules, module, persistent_program, search_limits, session,
-    shared_loops, tensor_copies, wide_loops,
+    WideLoop, compiler, input, module, session,
 };
 
 /// All decisions about one kernel.

@@ -51,7 +51,7 @@ use llopt_target::{Feature, Target};
 
 use super::emitted::EmittedLoop;
 use super::prediction::Prediction;
-use crate::loop_schedules::Stages;
+use crate::accounts::loop_schedules::Stages;
 
 /// Parts of a multiprocessor that issue an instruction each cycle.
 const ISSUERS: f64 = 4.0;

@@ -19,15 +19,16 @@ use llopt_transforms::{
 use melior::Context;
 use melior::ir::Module;
 
-use crate::chosen_layouts::ChosenLayouts;
-use crate::loop_schedules::{self, LoopSchedule};
+use crate::accounts::chosen_layouts::ChosenLayouts;
+use crate::accounts::loop_schedules::{self, LoopSchedule};
+use crate::accounts::persistent_program::{self, Persistent};
+use crate::accounts::search_limits;
+use crate::accounts::shared_loops::{self, SharedLoop};
+use crate::accounts::tensor_copies::{self, CopiedLoop, TensorCopies};
+use crate::accounts::wide_loops;
 use crate::module::{check_threads, location_of, num_warps, unrelated};
-use crate::persistent_program::{self, Persistent};
 use crate::product_tile;
-use crate::search_limits;
-use crate::shared_loops::{self, SharedLoop};
-use crate::tensor_copies::{self, CopiedLoop, TensorCopies};
-use crate::{Diagnostic, Error, Options, wide_loops};
+use crate::{Diagnostic, Error, Options};
 
 /// Chooses the layouts of a module that has none.
 ///

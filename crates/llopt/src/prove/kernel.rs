@@ -128,13 +128,7 @@ impl Operands {
 /// Whether a product adds to this operand: the constant if it is one, otherwise true.
 fn is_true_or_unknown(value: Value<'_, '_>) -> bool {
     let known = arith::ConstantOp::defining(value);
-    known.is_none_or(|constant| {
-        constant
-            .operation()
-            .attr("value")
-            .and_then(AttributeExt::as_bits)
-            != Some(0)
-    })
+    known.is_none_or(|constant| constant.value().and_then(AttributeExt::as_bits) != Some(0))
 }
 
 impl Maker {

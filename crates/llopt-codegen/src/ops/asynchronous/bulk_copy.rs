@@ -17,6 +17,7 @@ use llopt_plan::element::space;
 use llopt_target::Feature;
 use melior::ir::{OperationRef, Value, ValueLike};
 
+use crate::error::CodegenError;
 use crate::llvm::emitter::V;
 use crate::ops::asynchronous::transaction_barrier;
 use crate::ops::memory::global::{cache, eviction};
@@ -38,6 +39,22 @@ struct Boxes<'ctx> {
     blocks: Vec<Vec<u32>>,
     /// The bits of the block's number that select no other part: blocks that differ in them have copies.
     copies: u32,
+}
+
+/// The block of a tensor that is copied.
+struct Block<'c, 'a> {
+    descriptor: Value<'c, 'a>,
+    /// Where it begins in the tensor.
+    coordinates: Vec<Value<'c, 'a>>,
+}
+
+impl<'c, 'a> Block<'c, 'a> {
+    fn of(descriptor: Value<'c, 'a>, coordinates: Vec<Value<'c, 'a>>) -> Self {
+        Self {
+            descriptor,
+            coordinates,
+        }
+    }
 }
 
 /// `ttg.global_scratch_alloc`.
@@ -135,12 +152,12 @@ pub(crate) fn load(
         eviction: eviction(op.evict()),
         volatile: false,
     };
+    let block = Block::of(op.desc(), op.coord());
     for_each_box(
         lowering,
         operation,
         &boxes,
-        op.desc(),
-        &op.coord(),
+        &block,
         Some(condition),
         |copy| bulk.copy_in(lowering.e, copy, barrier, caching),
     )
@@ -155,12 +172,12 @@ pub(crate) fn prefetch(
     let bulk = transaction_barrier::bulk_hooks(lowering, operation, Feature::BulkTensorCopy)?;
     let boxes = boxes(lowering, operation, op.buffer(), op.desc())?;
     let condition = lowering.scalar(op.pred());
+    let block = Block::of(op.desc(), op.coord());
     for_each_box(
         lowering,
         operation,
         &boxes,
-        op.desc(),
-        &op.coord(),
+        &block,
         Some(condition),
         |copy| bulk.prefetch(lowering.e, copy),
     )
@@ -171,14 +188,8 @@ pub(crate) fn store(
     lowering: &FunctionLowering<'_, '_>,
     op: ttng::AsyncTMACopyLocalToGlobalOp<'_, '_>,
 ) -> Lowered {
-    copy_out(
-        lowering,
-        op.operation(),
-        op.desc(),
-        &op.coord(),
-        op.src(),
-        None,
-    )
+    let block = Block::of(op.desc(), op.coord());
+    copy_out(lowering, op.operation(), &block, op.src(), None)
 }
 
 /// `ttng.async_tma_reduce`.
@@ -197,41 +208,26 @@ pub(crate) fn reduce(
         Kind::Or => "or",
         Kind::Xor => "xor",
     };
-    copy_out(
-        lowering,
-        op.operation(),
-        op.desc(),
-        &op.coord(),
-        op.src(),
-        Some(kind),
-    )
+    let block = Block::of(op.desc(), op.coord());
+    copy_out(lowering, op.operation(), &block, op.src(), Some(kind))
 }
 
 fn copy_out(
     lowering: &FunctionLowering<'_, '_>,
     op: OperationRef<'_, '_>,
-    descriptor: Value<'_, '_>,
-    coordinates: &[Value<'_, '_>],
+    block: &Block<'_, '_>,
     source: Value<'_, '_>,
     combine: Option<&str>,
 ) -> Lowered {
     let bulk = transaction_barrier::bulk_hooks(lowering, op, Feature::BulkTensorCopy)?;
-    let boxes = boxes(lowering, op, source, descriptor)?;
+    let boxes = boxes(lowering, op, source, block.descriptor)?;
     // Of blocks with the same part, one stores it: a reduction would count it more than once.
     let acts = lowering
         .threads
         .is_zero_under(lowering.e, lowering.hooks(), 0, boxes.copies);
-    for_each_box(
-        lowering,
-        op,
-        &boxes,
-        descriptor,
-        coordinates,
-        acts,
-        |copy| {
-            bulk.copy_out(lowering.e, copy, combine);
-        },
-    )?;
+    for_each_box(lowering, op, &boxes, block, acts, |copy| {
+        bulk.copy_out(lowering.e, copy, combine);
+    })?;
     bulk.commit_copies_out(lowering.e);
     Ok(())
 }
@@ -262,10 +258,7 @@ fn boxes<'ctx>(
     buffer: Value<'_, '_>,
     descriptor: Value<'_, '_>,
 ) -> Lowered<Boxes<'ctx>> {
-    let unwritable = || {
-        let reason = "no bulk copy reads or writes the layout of the buffer";
-        lowering.unsupported(op, Some(reason.to_owned()))
-    };
+    let unwritable = || unwritable(lowering, op);
     let view = local::view(lowering, op, buffer)?;
     let memory = MemDesc::of(buffer.r#type()).ok_or_else(unwritable)?;
     let encoding = memory
@@ -277,37 +270,14 @@ fn boxes<'ctx>(
         .iter()
         .map(|extent| extent.unsigned_abs())
         .collect();
-    let BulkBox {
-        shape: mut of_box,
-        fp4_padded,
-        swizzle_bytes,
-    } = encoding
+    let in_buffer = encoding
         .bulk_box(&shape)
         .map_err(|error| lowering.unsupported(op, Some(error.to_string())))?
         .ok_or_else(unwritable)?;
-    if fp4_padded || !view.place.pads.is_empty() {
+    if in_buffer.fp4_padded || !view.place.pads.is_empty() {
         return Err(unwritable());
     }
-    let described = TensorDesc::of(descriptor.r#type());
-    let extents = described.and_then(TensorDesc::block);
-    let extents = extents.map(RankedTensor::shape).unwrap_or_default();
-    // A block with fewer dimensions than the tensor has the tensor's last dimensions.
-    for (most, extent) in of_box.iter_mut().rev().zip(extents.iter().rev()) {
-        *most = (*most).min(extent.unsigned_abs());
-    }
-    let is_several = memory
-        .shape()
-        .iter()
-        .rev()
-        .zip(extents.iter().rev())
-        .any(|(all, one)| all > one);
-    let fields = described.and_then(|described| DescriptorFields::of(described).ok());
-    let of_block = fields.map(|fields| fields.swizzle_mode);
-    let of_buffer = swizzle_bytes.checked_ilog2().map_or(0, |log2| log2 - 4);
-    if is_several && of_block.is_some_and(|of_block| of_block != of_buffer) {
-        let reason = "rows of several blocks are swizzled in another way than those of one";
-        return Err(lowering.unsupported(op, Some(reason.to_owned())));
-    }
+    let of_box = box_of_descriptor(lowering, op, memory, in_buffer, descriptor)?;
     let blocks = encoding.cga_layout();
     let split = blocks.split().map_err(|_| unwritable())?;
     let inverse = view.layout.pseudo_invert().map_err(|_| unwritable())?;
@@ -357,17 +327,58 @@ fn boxes<'ctx>(
     })
 }
 
+fn unwritable(lowering: &FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) -> CodegenError {
+    let reason = "no bulk copy reads or writes the layout of the buffer";
+    lowering.unsupported(op, Some(reason.to_owned()))
+}
+
+/// The extents of the largest box of a buffer that the object of the descriptor moves.
+fn box_of_descriptor(
+    lowering: &FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    memory: MemDesc<'_>,
+    in_buffer: BulkBox,
+    descriptor: Value<'_, '_>,
+) -> Lowered<Vec<u64>> {
+    let BulkBox {
+        shape: mut of_box,
+        swizzle_bytes,
+        ..
+    } = in_buffer;
+    let described = TensorDesc::of(descriptor.r#type());
+    let extents = described.and_then(TensorDesc::block);
+    let extents = extents.map(RankedTensor::shape).unwrap_or_default();
+    // A block with fewer dimensions than the tensor has the tensor's last dimensions.
+    for (most, extent) in of_box.iter_mut().rev().zip(extents.iter().rev()) {
+        *most = (*most).min(extent.unsigned_abs());
+    }
+    let is_several = memory
+        .shape()
+        .iter()
+        .rev()
+        .zip(extents.iter().rev())
+        .any(|(all, one)| all > one);
+    let fields = described.and_then(|described| DescriptorFields::of(described).ok());
+    let of_block = fields.map(|fields| fields.swizzle_mode);
+    let of_buffer = swizzle_bytes.checked_ilog2().map_or(0, |log2| log2 - 4);
+    if is_several && of_block.is_some_and(|of_block| of_block != of_buffer) {
+        let reason = "rows of several blocks are swizzled in another way than those of one";
+        return Err(lowering.unsupported(op, Some(reason.to_owned())));
+    }
+    Ok(of_box)
+}
+
 /// Divides the boxes among the elected lanes of the warps.
 fn for_each_box<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
     op: OperationRef<'_, '_>,
     boxes: &Boxes<'ctx>,
-    descriptor: Value<'_, '_>,
-    coordinates: &[Value<'_, '_>],
+    block: &Block<'_, '_>,
     condition: Option<V<'ctx>>,
     emit: impl Fn(&BoxCopy<'ctx>),
 ) -> Lowered {
     let e = lowering.e;
+    let coordinates = &block.coordinates;
     let rank = boxes.starts.first().or(boxes.blocks.first()).map(Vec::len);
     if rank.is_some_and(|rank| rank > coordinates.len()) {
         return Err(lowering.invalid(op, "the buffer has more dimensions than the descriptor"));
@@ -390,7 +401,7 @@ fn for_each_box<'ctx>(
             .filter(|(bit, _)| round >> bit & 1 == 1)
             .fold(0, |sum, (_, basis)| sum ^ basis)
     };
-    let descriptor = lowering.scalar(descriptor);
+    let descriptor = lowering.scalar(block.descriptor);
     let elected = bulk.elected(e);
     let others = (lowering.context.warps - together) * lowering.program.threads_per_warp;
     let acts = match lowering.threads.acts_under(e, lowering.hooks(), others) {

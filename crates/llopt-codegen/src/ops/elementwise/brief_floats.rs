@@ -77,9 +77,7 @@ fn digits(value: Value<'_, '_>, far: u32) -> Option<Digits> {
 
 /// The bits of all elements of a constant, if they are the same.
 fn constant_bits(value: Value<'_, '_>) -> Option<u64> {
-    let constant = arith::ConstantOp::defining(value)?;
-    let of = constant.operation().attr("value");
-    of.and_then(AttributeExt::splat_bits)
+    arith::ConstantOp::defining(value)?.value()?.splat_bits()
 }
 
 /// Whether all elements of a tensor of `bf16` are the same NaN.

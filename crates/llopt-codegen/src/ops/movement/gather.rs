@@ -18,6 +18,7 @@ use llopt_plan::element::Element;
 use llopt_plan::gather::{Frame, GatherPlan, SharedGather, WarpGather};
 use llopt_plan::priced::Priced;
 use llopt_plan::tensor::{TensorType, ValueType};
+use melior::ir::Value;
 
 use crate::llvm::emitter::{Emitter, V};
 use crate::ops::memory::{cluster, scratch};
@@ -360,6 +361,7 @@ fn gather_through_memory<'ctx>(
 ) -> Lowered<Vec<V<'ctx>>> {
     let e = lowering.e;
     let base = scratch::base(lowering, op.operation())?;
+    let storing = Storing { plan, from, base };
     let reading = Reading::new(lowering, plan, frame, base, from.element);
     let extent = Some(1 << frame.axis().1);
     // Element numbers with coordinate 0: the index determines the rounds of the axis.
@@ -386,10 +388,12 @@ fn gather_through_memory<'ctx>(
         if round > 0 || plan.scope == Scope::Warp {
             cluster::wait(lowering, plan.scope);
         }
-        let groups = stored_together(plan, from, round);
         match &early {
-            Some((values, _)) => store_round(lowering, plan, from, values, base, round, &groups),
-            None => store_late_round(lowering, op, plan, from, base, round, &groups)?,
+            Some((values, _)) => {
+                let groups = stored_together(plan, from, round);
+                store_groups(lowering, &storing, values, round, &groups);
+            }
+            None => store_late_round(lowering, op.src(), &storing, round)?,
         }
         cluster::wait(lowering, plan.scope);
         let mut read: Vec<usize> = (0..distinct.len())
@@ -453,39 +457,44 @@ fn gather_through_memory<'ctx>(
         .collect())
 }
 
+/// The parameters of stores to shared memory.
+struct Storing<'p, 'ctx> {
+    plan: &'p SharedGather,
+    from: &'p TensorType,
+    base: V<'ctx>,
+}
+
 /// Stores the elements of a round of a source that is emitted here, a few at a time.
 fn store_late_round<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
-    op: tt::GatherOp<'_, '_>,
-    plan: &SharedGather,
-    from: &TensorType,
-    base: V<'ctx>,
+    source: Value<'_, '_>,
+    storing: &Storing<'_, 'ctx>,
     round: u32,
-    groups: &[Together],
 ) -> Lowered {
+    let Storing { plan, from, .. } = *storing;
     let copied = emit_late::copy_threads(lowering);
+    let groups = stored_together(plan, from, round);
     for groups in groups.chunks((TOGETHER >> plan.vector_bits).max(1)) {
         let mut part = vec![false; from.registers()];
         for register in groups.iter().flat_map(|group| &group.registers) {
             part[*register] = true;
         }
-        let values = emit_late::registers(lowering, op.src(), Emitted::Anew, &mut part)?;
-        store_round(lowering, plan, from, &values, base, round, groups);
+        let values = emit_late::registers(lowering, source, Emitted::Anew, &mut part)?;
+        store_groups(lowering, storing, &values, round, groups);
     }
     emit_late::end_copy(lowering, copied);
     Ok(())
 }
 
-/// Stores the elements of a round, each by one of the threads that hold it.
-fn store_round<'ctx>(
+/// Stores elements of a round, each by one of the threads that hold it.
+fn store_groups<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
-    plan: &SharedGather,
-    from: &TensorType,
+    storing: &Storing<'_, 'ctx>,
     values: &Registers<'ctx>,
-    base: V<'ctx>,
     round: u32,
     groups: &[Together],
 ) {
+    let Storing { plan, from, base } = *storing;
     let e = lowering.e;
     let memory = storage::element_type(e, from.element);
     let map = |bases: &[u32], of: &dyn Fn(u32) -> u32| -> Vec<u32> {

@@ -32,6 +32,28 @@ struct Prefix<'ctx> {
 /// Lines of chunks, each with its total, and what precedes it, if anything does.
 type Scanned<'ctx> = (Vec<Vec<Tuple<'ctx>>>, Option<Vec<Vec<Prefix<'ctx>>>>);
 
+/// A scan and its plan.
+struct Scan<'s, 'c, 'a> {
+    op: OperationRef<'c, 'a>,
+    /// What combines two elements.
+    region: RegionRef<'c, 'a>,
+    plan: &'s ScanPlan,
+    elements: &'s [Element],
+    /// Whether it starts at the end of the axis.
+    reverse: bool,
+}
+
+impl Scan<'_, '_, '_> {
+    fn combine<'ctx>(
+        &self,
+        lowering: &mut FunctionLowering<'_, 'ctx>,
+        before: &[V<'ctx>],
+        own: &[V<'ctx>],
+    ) -> Lowered<Tuple<'ctx>> {
+        combination::combine(lowering, self.op, self.region, before, own)
+    }
+}
+
 /// `tt.scan`.
 pub(crate) fn scan<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
@@ -45,7 +67,6 @@ pub(crate) fn scan<'ctx>(
     } = Operands::of(lowering, operation, &op.srcs())?;
     let axis = usize::try_from(op.axis()).unwrap_or(0);
     let reverse = op.reverse();
-    let region = op.combine_op();
     let plan = lowering
         .program
         .plans
@@ -60,7 +81,14 @@ pub(crate) fn scan<'ctx>(
         })?;
 
     lowering.record(operation, || Choice::Scan(chosen(&plan, &elements)));
-    let scanned = scan_runs(lowering, operation, region, &plan, &operands)?;
+    let scan = Scan {
+        op: operation,
+        region: op.combine_op(),
+        plan: &plan,
+        elements: &elements,
+        reverse,
+    };
+    let scanned = scan_runs(lowering, &scan, &operands)?;
     let totals: Vec<Vec<Tuple<'ctx>>> = scanned
         .iter()
         .map(|chunks| {
@@ -70,12 +98,8 @@ pub(crate) fn scan<'ctx>(
                 .collect()
         })
         .collect();
-    let (in_warp, before_lane) = scan_lanes(
-        lowering, operation, region, &plan, &elements, reverse, totals,
-    )?;
-    let (chunk_totals, before_warp) = scan_warps(
-        lowering, operation, region, &plan, &elements, reverse, in_warp,
-    )?;
+    let (in_warp, before_lane) = scan_lanes(lowering, &scan, totals)?;
+    let (chunk_totals, before_warp) = scan_warps(lowering, &scan, in_warp)?;
 
     // First what precedes each run, then the elements.
     let mut results: Vec<Vec<Option<V<'ctx>>>> =
@@ -92,7 +116,7 @@ pub(crate) fn scan<'ctx>(
             totals: &chunk_totals[number],
             prefixes,
         };
-        finish_line(lowering, operation, region, &line, &mut results)?;
+        finish_line(lowering, &scan, &line, &mut results)?;
     }
     for (i, column) in results.into_iter().enumerate() {
         let of = lowering.type_of(result(operation, i))?;
@@ -128,23 +152,21 @@ fn chosen(plan: &ScanPlan, elements: &[Element]) -> decision::Scan {
 /// Scans each run by itself: the values of its elements, for each line and chunk.
 fn scan_runs<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
-    op: OperationRef<'_, '_>,
-    region: RegionRef<'_, '_>,
-    plan: &ScanPlan,
+    scan: &Scan<'_, '_, '_>,
     operands: &[Registers<'ctx>],
 ) -> Lowered<Vec<Vec<Vec<Tuple<'ctx>>>>> {
     let at = |register: usize| -> Tuple<'ctx> {
         operands.iter().map(|operand| operand[register]).collect()
     };
-    let mut scanned = Vec::with_capacity(plan.lines.len());
-    for line in &plan.lines {
+    let mut scanned = Vec::with_capacity(scan.plan.lines.len());
+    for line in &scan.plan.lines {
         let mut chunks = Vec::with_capacity(line.chunks.len());
         for run in &line.chunks {
             let mut values: Vec<Tuple<'ctx>> = Vec::with_capacity(run.len());
             for register in run {
                 let own = at(*register);
                 let value = match values.last() {
-                    Some(before) => combination::combine(lowering, op, region, before, &own)?,
+                    Some(before) => scan.combine(lowering, before, &own)?,
                     None => own,
                 };
                 values.push(value);
@@ -170,8 +192,7 @@ struct ScannedLine<'l, 'ctx> {
 /// The results of a line: each run combined with what precedes it.
 fn finish_line<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
-    op: OperationRef<'_, '_>,
-    region: RegionRef<'_, '_>,
+    scan: &Scan<'_, '_, '_>,
     scanned: &ScannedLine<'_, 'ctx>,
     results: &mut [Vec<Option<V<'ctx>>>],
 ) -> Lowered {
@@ -182,12 +203,12 @@ fn finish_line<'ctx>(
             .clone()
             .map(|values| Prefix { values, when: None });
         for list in &scanned.prefixes {
-            before = Some(join_prefixes(lowering, op, region, before, &list[chunk])?);
+            before = Some(join_prefixes(lowering, scan, before, &list[chunk])?);
         }
         for (register, value) in run.iter().zip(&scanned.values[chunk]) {
             let value = match &before {
                 None => value.clone(),
-                Some(before) => after_prefix(lowering, op, region, before, value)?,
+                Some(before) => after_prefix(lowering, scan, before, value)?,
             };
             for (column, value) in results.iter_mut().zip(value) {
                 column[*register] = Some(value);
@@ -196,7 +217,7 @@ fn finish_line<'ctx>(
         if chunk + 1 < chunks.len() {
             let total = &scanned.totals[chunk];
             chunk_prefix = Some(match chunk_prefix {
-                Some(before) => combination::combine(lowering, op, region, &before, total)?,
+                Some(before) => scan.combine(lowering, &before, total)?,
                 None => total.clone(),
             });
         }
@@ -207,12 +228,11 @@ fn finish_line<'ctx>(
 /// `before` combined with `value`, where there is something before.
 fn after_prefix<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
-    op: OperationRef<'_, '_>,
-    region: RegionRef<'_, '_>,
+    scan: &Scan<'_, '_, '_>,
     before: &Prefix<'ctx>,
     value: &Tuple<'ctx>,
 ) -> Lowered<Tuple<'ctx>> {
-    let combined = combination::combine(lowering, op, region, &before.values, value)?;
+    let combined = scan.combine(lowering, &before.values, value)?;
     Ok(match before.when {
         None => combined,
         Some(when) => combined
@@ -226,15 +246,14 @@ fn after_prefix<'ctx>(
 /// The combination of two prefixes, the farther one in front of the nearer one.
 fn join_prefixes<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
-    op: OperationRef<'_, '_>,
-    region: RegionRef<'_, '_>,
+    scan: &Scan<'_, '_, '_>,
     far: Option<Prefix<'ctx>>,
     near: &Prefix<'ctx>,
 ) -> Lowered<Prefix<'ctx>> {
     let Some(far) = far else {
         return Ok(near.clone());
     };
-    let both = combination::combine(lowering, op, region, &far.values, &near.values)?;
+    let both = scan.combine(lowering, &far.values, &near.values)?;
     let e = lowering.e;
     // If only one of them exists, it is the result.
     let values: Tuple<'ctx> = both
@@ -258,52 +277,23 @@ fn join_prefixes<'ctx>(
 /// The totals of runs scanned over the lanes: the inclusive prefix of each lane, and what precedes it.
 fn scan_lanes<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
-    op: OperationRef<'_, '_>,
-    region: RegionRef<'_, '_>,
-    plan: &ScanPlan,
-    elements: &[Element],
-    reverse: bool,
+    scan: &Scan<'_, '_, '_>,
     totals: Vec<Vec<Tuple<'ctx>>>,
 ) -> Lowered<Scanned<'ctx>> {
+    let Scan { plan, elements, .. } = *scan;
     if plan.lane_bits.is_empty() {
         return Ok((totals, None));
     }
     let e = lowering.e;
     let lane = lane(lowering);
     let mask: u32 = plan.lane_bits.iter().map(|bit| 1u32 << bit).sum();
-    let constant = |bits: u32| e.i32(i64::from(bits as i32));
-    let set = |bit: u32| {
-        e.icmp(
-            inkwell::IntPredicate::NE,
-            e.and(lane, constant(1 << bit)),
-            e.i32(0),
-        )
-    };
-    let mut below = 0u32;
-    let mut steps = Vec::new();
-    for bit in &plan.lane_bits {
-        let own = 1u32 << bit;
-        // Where the group of lanes before this one ends, and which lanes have one.
-        let (from, takes) = if reverse {
-            (
-                e.or(e.and(lane, constant(!below)), constant(own)),
-                e.xor(set(*bit), e.bool(true)),
-            )
-        } else {
-            (
-                e.and(e.or(lane, constant(below)), constant(!own)),
-                set(*bit),
-            )
-        };
-        below |= own;
-        steps.push((from, takes));
-    }
+    let steps = steps_of_lanes(e, scan, lane);
     // The lane before this one: its position along the axis minus one, or plus one in reverse.
     let (position, last) = position_of_lane(lowering, plan);
     let bases: Vec<u32> = plan.lane_bits.iter().map(|bit| 1 << bit).collect();
-    let rest = e.and(lane, constant(!mask));
+    let rest = e.and(lane, e.i32(i64::from(!mask as i32)));
     let at = |position: V<'ctx>| e.or(rest, linear_in(e, position, &bases));
-    let (previous, end) = if reverse {
+    let (previous, end) = if scan.reverse {
         (at(e.add(position, e.i32(1))), last)
     } else {
         (at(e.sub(position, e.i32(1))), 0)
@@ -316,7 +306,7 @@ fn scan_lanes<'ctx>(
         for mut total in line {
             for (from, takes) in &steps {
                 let received = fetch(e, lowering.hooks(), elements, &total, *from);
-                let combined = combination::combine(lowering, op, region, &received, &total)?;
+                let combined = scan.combine(lowering, &received, &total)?;
                 total = combined
                     .into_iter()
                     .zip(total)
@@ -333,6 +323,42 @@ fn scan_lanes<'ctx>(
         prefixes.push(line_prefixes);
     }
     Ok((ends, Some(prefixes)))
+}
+
+/// The steps in which groups of lanes double: the last lane of the group in front of this one's, and whether this lane
+/// has such a group.
+fn steps_of_lanes<'ctx>(
+    e: &Emitter<'ctx>,
+    scan: &Scan<'_, '_, '_>,
+    lane: V<'ctx>,
+) -> Vec<(V<'ctx>, V<'ctx>)> {
+    let constant = |bits: u32| e.i32(i64::from(bits as i32));
+    let set = |bit: u32| {
+        e.icmp(
+            inkwell::IntPredicate::NE,
+            e.and(lane, constant(1 << bit)),
+            e.i32(0),
+        )
+    };
+    let mut below = 0u32;
+    let mut steps = Vec::new();
+    for bit in &scan.plan.lane_bits {
+        let own = 1u32 << bit;
+        let (from, takes) = if scan.reverse {
+            (
+                e.or(e.and(lane, constant(!below)), constant(own)),
+                e.xor(set(*bit), e.bool(true)),
+            )
+        } else {
+            (
+                e.and(e.or(lane, constant(below)), constant(!own)),
+                set(*bit),
+            )
+        };
+        below |= own;
+        steps.push((from, takes));
+    }
+    steps
 }
 
 /// This lane's position along the axis, and that of the last one.
@@ -388,13 +414,15 @@ pub(crate) fn lane<'ctx>(lowering: &FunctionLowering<'_, 'ctx>) -> V<'ctx> {
 /// The totals of warps: those of whole chunks, and what precedes this warp.
 fn scan_warps<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
-    op: OperationRef<'_, '_>,
-    region: RegionRef<'_, '_>,
-    plan: &ScanPlan,
-    elements: &[Element],
-    reverse: bool,
+    scan: &Scan<'_, '_, '_>,
     ends: Vec<Vec<Tuple<'ctx>>>,
 ) -> Lowered<Scanned<'ctx>> {
+    let Scan {
+        plan,
+        elements,
+        reverse,
+        ..
+    } = *scan;
     let e = lowering.e;
     let lane_bits = lowering.program.threads_per_warp.trailing_zeros();
     let lane_mask: u32 = plan.lane_bits.iter().map(|bit| 1u32 << bit).sum();
@@ -408,8 +436,7 @@ fn scan_warps<'ctx>(
             None,
         ));
     }
-    let bases = scratch::of_operands(lowering, op, elements, plan.scratch_elements())?;
-    let warp_count_bits = plan.warp_bits.len() as u32;
+    let bases = scratch::of_operands(lowering, scan.op, elements, plan.scratch_elements())?;
     let rests = plan.thread_rests.iter();
     let rest_places: Vec<u32> = rests.map(|rest| plan.total_index(*rest, 0)).collect();
     let mut thread_places = rest_places.clone();
@@ -437,12 +464,12 @@ fn scan_warps<'ctx>(
     let (write, after) = (e.new_block(function), e.new_block(function));
     e.branch_if(acts, write, after);
     e.enter(write);
-    store_totals(lowering, plan, elements, &bases, own_place, &ends);
+    store_totals(lowering, scan, &bases, own_place, &ends);
     e.branch(after);
     e.enter(after);
     lowering.barrier();
 
-    let count = 1usize << warp_count_bits;
+    let count = 1usize << plan.warp_bits.len();
     let order: Vec<usize> = if reverse {
         (0..count).rev().collect()
     } else {
@@ -460,7 +487,7 @@ fn scan_warps<'ctx>(
                 .zip(elements)
                 .map(|(base, element)| storage::load_consecutive(e, *element, *base, first, count))
                 .collect();
-            let (total, before) = scan_consecutive(lowering, op, region, &columns, &order, warp)?;
+            let (total, before) = scan_consecutive(lowering, scan, &columns, &order, warp)?;
             let first_warp = if reverse { count as i64 - 1 } else { 0 };
             let when = e.icmp(inkwell::IntPredicate::NE, warp, e.i32(first_warp));
             line_prefixes.push(Prefix {
@@ -502,18 +529,17 @@ fn totals_of_lanes<'ctx>(
 /// first line and chunk.
 fn store_totals<'ctx>(
     lowering: &FunctionLowering<'_, 'ctx>,
-    plan: &ScanPlan,
-    elements: &[Element],
+    scan: &Scan<'_, '_, '_>,
     bases: &[V<'ctx>],
     place: V<'ctx>,
     ends: &[Vec<Tuple<'ctx>>],
 ) {
     let e = lowering.e;
-    for (line, totals) in plan.lines.iter().zip(ends) {
+    for (line, totals) in scan.plan.lines.iter().zip(ends) {
         for (chunk, total) in totals.iter().enumerate() {
-            let constant = plan.total_index(line.rest, chunk as u32);
+            let constant = scan.plan.total_index(line.rest, chunk as u32);
             let index = e.xor(place, e.i32(i64::from(constant)));
-            for ((base, value), element) in bases.iter().zip(total).zip(elements) {
+            for ((base, value), element) in bases.iter().zip(total).zip(scan.elements) {
                 let memory = storage::element_type(e, *element);
                 e.store(
                     storage::to_memory(e, *element, *value),
@@ -528,8 +554,7 @@ fn store_totals<'ctx>(
 /// The total of the warps, in an order, and what precedes this `warp`. A column has one value for each warp.
 fn scan_consecutive<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
-    op: OperationRef<'_, '_>,
-    region: RegionRef<'_, '_>,
+    scan: &Scan<'_, '_, '_>,
     columns: &[Vec<V<'ctx>>],
     order: &[usize],
     warp: V<'ctx>,
@@ -552,7 +577,7 @@ fn scan_consecutive<'ctx>(
         let total: Tuple<'ctx> = columns.iter().map(|column| column[*number]).collect();
         running = Some(match running {
             None => total,
-            Some(so_far) => combination::combine(lowering, op, region, &so_far, &total)?,
+            Some(so_far) => scan.combine(lowering, &so_far, &total)?,
         });
     }
     Ok((running.unwrap_or_default(), before.unwrap_or_default()))

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_survive() {
+    fn a_written_number_is_read_again() {
         for shift in 0..64 {
             for value in [1u64 << shift, (1u64 << shift) - 1, u64::MAX >> shift] {
                 let mut bytes = Vec::new();

@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_and_guards() {
+    fn a_guarded_load_is_parsed() {
         let load =
             instruction("@!$10 ld.global.L1::evict_last.v2.b32 { $0, $1 }, [ $8 + 0x10 ], $9;");
         assert_eq!(load.guard, Some((true, Operand::Placeholder(10))));

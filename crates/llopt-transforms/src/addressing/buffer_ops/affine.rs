@@ -89,10 +89,7 @@ impl<'c: 'a, 'a> Scalar<'c, 'a> {
         if let Some(splat) = tt::SplatOp::of(made) {
             return is_uniform(splat.src()).then_some(Self::Value(splat.src()));
         }
-        let number = arith::ConstantOp::of(made)?
-            .operation()
-            .attr("value")?
-            .splat_bits()?;
+        let number = arith::ConstantOp::of(made)?.value()?.splat_bits()?;
         Some(Self::Number(i64::from((number as u32).cast_signed())))
     }
 }

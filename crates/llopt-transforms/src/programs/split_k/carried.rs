@@ -93,7 +93,7 @@ impl<'c: 'a, 'a> Carried<'c, 'a> {
             Self::Steps(steps) => steps.iter().fold(initial, |value, step| {
                 step.times(rewriter, location, value, start)
             }),
-            Self::Sum { .. } if is_zero(initial) => initial,
+            Self::Sum { .. } if fold::is_zero_constant(initial) => initial,
             Self::Sum { .. } => {
                 let of = initial.r#type();
                 let zeros = zero(of).expect("a sum has a zero");
@@ -143,12 +143,6 @@ fn constant<'c: 'a, 'a>(
     made.expect(IN_CONTEXT)
         .result_value(0)
         .expect("it has one result")
-}
-
-/// Whether a value is a constant of zeros.
-fn is_zero(value: Value<'_, '_>) -> bool {
-    arith::ConstantOp::defining(value)
-        .is_some_and(|constant| fold::is_zero(constant.operation().attr("value")))
 }
 
 /// The operations that move a carried value by values from outside of the loop, if it is moved so.

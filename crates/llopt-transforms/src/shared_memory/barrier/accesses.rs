@@ -11,10 +11,10 @@ use llopt_dialects::ttg::WarpSpecializeOp;
 use llopt_dialects::ttg::effects::ARRIVES_BY_WARP;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::dialect::{EffectKind, Resource};
-use llopt_mlir::ir::{AttributeExt, OperationExt};
+use llopt_mlir::ir::{AttributeExt, Effect, OperationExt};
 use llopt_plan::scratch::Readers;
 use llopt_plan::warp_parts::WarpParts;
-use melior::ir::OperationRef;
+use melior::ir::{OperationRef, Value};
 
 use super::placement::{Access, AccessKind, ClusterBarrier, Graph, Node};
 use super::slots::Slots;
@@ -241,103 +241,144 @@ fn effects(
     slots: &Slots,
 ) -> Result<Vec<Access>, Complaint> {
     let facts = OpFacts::of(operation);
-    let copies = |step| {
-        let unit = Unit::Copy;
-        facts.asynchronous == Some(Asynchronous { step, unit })
+    let waits_for_copies = Asynchronous {
+        step: Step::Waits,
+        unit: Unit::Copy,
     };
-    if copies(Step::Waits) {
+    if facts.asynchronous == Some(waits_for_copies) {
         return Ok(arrived.to_vec());
     }
     if has_points_inside(facts.control) {
         return Ok(Vec::new());
     }
     let mut accesses = Vec::new();
-    // The lanes of a single warp wait together.
-    let several = || num_warps(operation) != Some(1);
-    let signal = match facts.asynchronous.is_some_and(|of| of.step == Step::Waits) && several() {
-        true => AccessKind::Await,
-        false => AccessKind::Signal,
-    };
     for effect in operation.effects().unwrap_or_default() {
-        let is = |memory: &'static Resource| {
-            effect
-                .resource
-                .is_some_and(|resource| std::ptr::eq(resource, memory))
-        };
-        let bulk = is(&BULK_SHARED_MEMORY);
-        let barrier = is(&TRANSACTION_BARRIER);
-        let kind = match effect.kind {
-            EffectKind::Allocate if barrier => AccessKind::Begin,
-            EffectKind::Free if barrier => AccessKind::End,
-            EffectKind::Allocate | EffectKind::Free => continue,
-            EffectKind::Read | EffectKind::Write if barrier => signal,
-            EffectKind::Read if bulk => AccessKind::BulkRead,
-            EffectKind::Read if is(&PRODUCT_SHARED_MEMORY) => AccessKind::ProductRead,
-            EffectKind::Read => AccessKind::Read,
-            EffectKind::Write if bulk => AccessKind::BulkCopy,
-            EffectKind::Write if copies(Step::Issues) => AccessKind::Copy,
-            EffectKind::Write => AccessKind::Write,
+        let Some(kind) = kind_of(&effect, operation, facts.asynchronous) else {
+            continue;
         };
         match effect.value {
-            Some(value) => {
-                for buffer in buffers.viewed(value) {
-                    let whole = bytes(buffers, buffer)?;
-                    // What copies access is compared with what waits for them find, by whole rings.
-                    let part = match kind {
-                        AccessKind::Read | AccessKind::Write => slots.bytes(value, &whole),
-                        _ => None,
-                    };
-                    let turn = match kind {
-                        AccessKind::Read | AccessKind::Write | AccessKind::Copy => {
-                            slots.turn(value, &whole)
-                        }
-                        _ => None,
-                    };
-                    accesses.push(Access {
-                        turn,
-                        ..Access::new(kind, part.unwrap_or(whole))
-                    });
-                }
-            }
+            Some(value) => accesses.extend(viewed(buffers, slots, value, kind)?),
             // The thread that waits knows that the copies have read; the others learn it by a barrier.
-            None if bulk => {
+            None if is_of(&effect, &BULK_SHARED_MEMORY) => {
+                let kind = match kind {
+                    AccessKind::BulkRead => AccessKind::BulkReadEnd,
+                    other => other,
+                };
                 for buffer in buffers.bulk_reads() {
-                    let kind = match kind {
-                        AccessKind::BulkRead => AccessKind::BulkReadEnd,
-                        other => other,
-                    };
                     accesses.push(Access::new(kind, bytes(buffers, buffer)?));
                 }
             }
             // Each warp signals only what it has done itself.
             None if kind == AccessKind::Read && operation.attr(ARRIVES_BY_WARP).is_some() => {}
-            None if is(&SHARED_MEMORY) && kind == AccessKind::Read => {
-                accesses.push(Access::new(AccessKind::Publish, EVERYTHING));
+            None if is_of(&effect, &SHARED_MEMORY) => {
+                let kind = match kind {
+                    AccessKind::Read => AccessKind::Publish,
+                    other => other,
+                };
+                accesses.push(Access::new(kind, EVERYTHING));
             }
-            None if is(&SHARED_MEMORY) => accesses.push(Access::new(kind, EVERYTHING)),
             None => {}
         }
     }
+    complete_signals(operation, &mut accesses, facts.asynchronous.is_some());
+    Ok(accesses)
+}
+
+fn is_of(effect: &Effect<'_, '_>, memory: &'static Resource) -> bool {
+    effect
+        .resource
+        .is_some_and(|resource| std::ptr::eq(resource, memory))
+}
+
+/// Whether the lanes of more than one warp execute an op; those of a single one wait together.
+fn has_several_warps(operation: OperationRef<'_, '_>) -> bool {
+    num_warps(operation) != Some(1)
+}
+
+/// The kind of access that an effect of an op is; `None` for an allocation or its end.
+fn kind_of(
+    effect: &Effect<'_, '_>,
+    operation: OperationRef<'_, '_>,
+    asynchronous: Option<Asynchronous>,
+) -> Option<AccessKind> {
+    let bulk = is_of(effect, &BULK_SHARED_MEMORY);
+    let barrier = is_of(effect, &TRANSACTION_BARRIER);
+    let waits = asynchronous.is_some_and(|of| of.step == Step::Waits);
+    let issues_copies = asynchronous
+        == Some(Asynchronous {
+            step: Step::Issues,
+            unit: Unit::Copy,
+        });
+    Some(match effect.kind {
+        EffectKind::Allocate if barrier => AccessKind::Begin,
+        EffectKind::Free if barrier => AccessKind::End,
+        EffectKind::Allocate | EffectKind::Free => return None,
+        EffectKind::Read | EffectKind::Write if barrier => match waits {
+            true if has_several_warps(operation) => AccessKind::Await,
+            _ => AccessKind::Signal,
+        },
+        EffectKind::Read if bulk => AccessKind::BulkRead,
+        EffectKind::Read if is_of(effect, &PRODUCT_SHARED_MEMORY) => AccessKind::ProductRead,
+        EffectKind::Read => AccessKind::Read,
+        EffectKind::Write if bulk => AccessKind::BulkCopy,
+        EffectKind::Write if issues_copies => AccessKind::Copy,
+        EffectKind::Write => AccessKind::Write,
+    })
+}
+
+/// Accesses to the buffers that a value views.
+fn viewed(
+    buffers: &FunctionBuffers<'_, '_>,
+    slots: &Slots,
+    value: Value<'_, '_>,
+    kind: AccessKind,
+) -> Result<Vec<Access>, Complaint> {
+    let mut accesses = Vec::new();
+    for buffer in buffers.viewed(value) {
+        let whole = bytes(buffers, buffer)?;
+        // What copies access is compared with what waits for them find, by whole rings.
+        let part = match kind {
+            AccessKind::Read | AccessKind::Write => slots.bytes(value, &whole),
+            _ => None,
+        };
+        let turn = match kind {
+            AccessKind::Read | AccessKind::Write | AccessKind::Copy => slots.turn(value, &whole),
+            _ => None,
+        };
+        accesses.push(Access {
+            turn,
+            ..Access::new(kind, part.unwrap_or(whole))
+        });
+    }
+    Ok(accesses)
+}
+
+/// Completes what an op does to transaction barriers: one that begins or ends a barrier does nothing else to it, and an arrival
+/// in a partition of warps releases what all of them have done.
+fn complete_signals(
+    operation: OperationRef<'_, '_>,
+    accesses: &mut Vec<Access>,
+    is_asynchronous: bool,
+) {
     // The initialisation or invalidation of a barrier is not a use of it like others.
     if let Some(own) = accesses
         .iter()
         .map(|access| access.kind)
         .find(|kind| matches!(kind, AccessKind::Begin | AccessKind::End))
     {
-        for access in &mut accesses {
+        for access in accesses.iter_mut() {
             if access.kind == AccessKind::Signal {
                 access.kind = own;
             }
         }
-    } else if facts.asynchronous.is_none()
+    } else if !is_asynchronous
         && accesses
             .iter()
             .any(|access| access.kind == AccessKind::Signal)
         && operation.attr(ARRIVES_BY_WARP).is_none()
         && operation.parent_named(WarpSpecializeOp::NAME).is_some()
-        && several()
+        && has_several_warps(operation)
     {
         accesses.push(Access::new(AccessKind::Release, EVERYTHING));
     }
-    Ok(accesses)
 }

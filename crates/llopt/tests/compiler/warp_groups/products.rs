@@ -291,7 +291,7 @@ fn every_order_and_swizzle_of_both_operands() {
 }
 
 #[test]
-fn every_type() {
+fn products_of_every_type_agree() {
     let fp8 = "maxNumImpreciseAcc = 1073741824 : i32";
     for (types, result, attributes) in [
         (["f16", "f16"], "f16", PLAIN.attributes),

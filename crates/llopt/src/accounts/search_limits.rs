@@ -6,7 +6,7 @@ use llopt_plan::search_limit;
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
-use crate::kept_accounts;
+use crate::accounts;
 
 /// The attribute of the module that contains them.
 const ATTRIBUTE: &str = "llopt.search_limits";
@@ -70,10 +70,10 @@ pub(crate) fn add(limits: Vec<search_limit::SearchLimit>, module: OperationRef<'
     }
     let mut all: Vec<SearchLimit> = take(module);
     all.extend(limits.into_iter().map(SearchLimit::from));
-    kept_accounts::write(&all, ATTRIBUTE, module);
+    accounts::write(&all, ATTRIBUTE, module);
 }
 
 /// Takes them from the module.
 pub(crate) fn take(module: OperationRef<'_, '_>) -> Vec<SearchLimit> {
-    kept_accounts::take(ATTRIBUTE, module)
+    accounts::take(ATTRIBUTE, module)
 }

@@ -6,7 +6,7 @@ use llopt_transforms::wide_iterations::WideAccount;
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
-use crate::kept_accounts;
+use crate::accounts;
 
 /// The attribute of the module that contains the accounts.
 const ATTRIBUTE: &str = "llopt.wide_loops";
@@ -78,11 +78,11 @@ impl fmt::Display for WideLoop {
 pub(crate) fn write(accounts: Vec<WideAccount>, module: OperationRef<'_, '_>) {
     let loops: Vec<WideLoop> = accounts.into_iter().map(WideLoop::from).collect();
     if !loops.is_empty() {
-        kept_accounts::write(&loops, ATTRIBUTE, module);
+        accounts::write(&loops, ATTRIBUTE, module);
     }
 }
 
 /// Takes them from the module; none if the options do not ask for them.
 pub(crate) fn take(module: OperationRef<'_, '_>) -> Vec<WideLoop> {
-    kept_accounts::take(ATTRIBUTE, module)
+    accounts::take(ATTRIBUTE, module)
 }

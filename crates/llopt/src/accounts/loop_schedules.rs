@@ -4,8 +4,9 @@ use llopt_transforms::pipelining::{self, LoopAccount, TurnsAccount};
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
+use super::ping_pong::TakenTurns;
+use crate::accounts;
 use crate::explain::{Alternative, Prediction};
-use crate::{TakenTurns, kept_accounts};
 
 /// The attribute of the module that contains them.
 const ATTRIBUTE: &str = "llopt.loop_schedules";
@@ -204,10 +205,10 @@ pub(crate) fn add_turns(accounts: Vec<TurnsAccount>, module: OperationRef<'_, '_
 
 /// Writes them to an attribute of the module.
 pub(crate) fn write(schedules: &[LoopSchedule], module: OperationRef<'_, '_>) {
-    kept_accounts::write(schedules, ATTRIBUTE, module);
+    accounts::write(schedules, ATTRIBUTE, module);
 }
 
 /// Takes them from the module; none if the module came with layouts.
 pub(crate) fn take(module: OperationRef<'_, '_>) -> Vec<LoopSchedule> {
-    kept_accounts::take(ATTRIBUTE, module)
+    accounts::take(ATTRIBUTE, module)
 }

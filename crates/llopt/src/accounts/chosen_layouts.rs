@@ -1,9 +1,10 @@
 //! The layout engine's report on the layouts that it has chosen, as it passes through the pipeline.
 
-use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
 use llopt_transforms::layouts::{Account, Place};
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
+
+use crate::accounts;
 
 /// The attribute of the module that contains it.
 const ATTRIBUTE: &str = "llopt.chosen_layouts";
@@ -96,16 +97,11 @@ impl From<Account> for ChosenLayouts {
 impl ChosenLayouts {
     /// Writes it to an attribute of the module.
     pub(crate) fn write(&self, module: OperationRef<'_, '_>) {
-        if let Ok(text) = serde_json::to_string(self) {
-            module.set_discardable_attr(ATTRIBUTE, attr::string(module.ctx(), &text));
-        }
+        accounts::write(std::slice::from_ref(self), ATTRIBUTE, module);
     }
 
     /// Takes it from the module; `None` if the module came with layouts.
     pub(crate) fn take(module: OperationRef<'_, '_>) -> Option<Self> {
-        let text = module.discardable_attr(ATTRIBUTE)?.as_str()?;
-        let found = serde_json::from_str(text).ok();
-        module.remove_attr(ATTRIBUTE);
-        found
+        accounts::take(ATTRIBUTE, module).pop()
     }
 }

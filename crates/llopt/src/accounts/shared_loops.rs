@@ -4,7 +4,7 @@ use llopt_transforms::split_k::{Rest, Shared, SplitAccount};
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
-use crate::kept_accounts;
+use crate::accounts;
 
 /// The attribute of the module that contains them.
 const ATTRIBUTE: &str = "llopt.shared_loops";
@@ -52,10 +52,10 @@ impl SharedLoop {
 
 /// Writes them to an attribute of the module.
 pub(crate) fn write(loops: &[SharedLoop], module: OperationRef<'_, '_>) {
-    kept_accounts::write(loops, ATTRIBUTE, module);
+    accounts::write(loops, ATTRIBUTE, module);
 }
 
 /// Takes them from the module; none if the options do not ask for them.
 pub(crate) fn take(module: OperationRef<'_, '_>) -> Vec<SharedLoop> {
-    kept_accounts::take(ATTRIBUTE, module)
+    accounts::take(ATTRIBUTE, module)
 }

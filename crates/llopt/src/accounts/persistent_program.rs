@@ -7,7 +7,7 @@ use llopt_transforms::persistent::PersistentAccount;
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
 
-use crate::kept_accounts;
+use crate::accounts;
 
 /// The attribute of the module that contains the account.
 const ATTRIBUTE: &str = "llopt.persistent";
@@ -95,10 +95,10 @@ impl From<PersistentAccount> for PersistentProgram {
 
 /// Writes it to an attribute of the module.
 pub(crate) fn write(of: PersistentProgram, module: OperationRef<'_, '_>) {
-    kept_accounts::write(&[of], ATTRIBUTE, module);
+    accounts::write(&[of], ATTRIBUTE, module);
 }
 
 /// Takes it from the module; none if the pass did not run, or there are no products.
 pub(crate) fn take(module: OperationRef<'_, '_>) -> Option<PersistentProgram> {
-    kept_accounts::take(ATTRIBUTE, module).pop()
+    accounts::take(ATTRIBUTE, module).pop()
 }

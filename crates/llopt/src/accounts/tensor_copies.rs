@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use llopt_mlir::ir::{AttributeExt, OperationExt, attr};
 use llopt_transforms::tensor_copies::CopyAccount;
 use melior::ir::OperationRef;
 use serde::{Deserialize, Serialize};
+
+use crate::accounts;
 
 /// The attribute of the module that contains the accounts of loops.
 const ATTRIBUTE: &str = "llopt.tensor_copies";
@@ -93,17 +94,10 @@ impl From<CopyAccount> for CopiedLoop {
 
 /// Writes them to an attribute of the module.
 pub(crate) fn write(loops: &[CopiedLoop], module: OperationRef<'_, '_>) {
-    if let Ok(text) = serde_json::to_string(loops) {
-        module.set_discardable_attr(ATTRIBUTE, attr::string(module.ctx(), &text));
-    }
+    accounts::write(loops, ATTRIBUTE, module);
 }
 
 /// Takes them from the module; none if the pass did not run.
 pub(crate) fn take(module: OperationRef<'_, '_>) -> Vec<CopiedLoop> {
-    let text = module
-        .discardable_attr(ATTRIBUTE)
-        .and_then(AttributeExt::as_str);
-    let found = text.and_then(|text| serde_json::from_str(text).ok());
-    module.remove_attr(ATTRIBUTE);
-    found.unwrap_or_default()
+    accounts::take(ATTRIBUTE, module)
 }

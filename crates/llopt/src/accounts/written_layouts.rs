@@ -6,7 +6,7 @@ use llopt_transforms::layouts::{self, Grid, Priced, Written};
 use melior::ir::OperationRef;
 use serde::Serialize;
 
-use crate::chosen_layouts::Op;
+use super::chosen_layouts::Op;
 use crate::{Error, Options, module};
 
 /// What the layouts of a kernel cost, in cycles of one warp, each op weighted by its number of executions.
