@@ -70,39 +70,43 @@ impl Engine<'_, '_, '_> {
     /// The most bytes of buffers that are live at one time, into which tensors are stored for users that want them in
     /// memory; none of them is a ring if rings take more than the `limit`.
     pub(super) fn stored_bytes(&self, labels: &[LayoutId], limit: u64) -> u64 {
-        let with_rings = self.bytes_at_one_time(labels, true);
+        let with_rings = bytes_at_one_time(self, labels, true);
         if with_rings <= limit {
             return with_rings;
         }
-        self.bytes_at_one_time(labels, false)
+        bytes_at_one_time(self, labels, false)
     }
+}
 
-    fn bytes_at_one_time(&self, labels: &[LayoutId], may_be_rings: bool) -> u64 {
-        let mut buffers: HashMap<(usize, LayoutId), (Live, u64)> = HashMap::new();
-        let mut positions: Option<Positions> = None;
-        for used in &self.graph.uses {
-            let (producer, consumer) = (used.producer, used.consumer);
-            let nodes = &self.graph.nodes;
-            let given = self.given(&nodes[producer], used.shape, labels[producer]);
-            let wanted = self.wanted(&nodes[consumer], used, labels[consumer]);
-            let (Some(given), Some(wanted)) = (given, wanted) else {
-                continue;
-            };
-            if !self.catalog.is_in_memory(wanted) || self.catalog.is_in_memory(given) {
-                continue;
-            }
-            let memory = self.catalog.map(wanted).map(|map| self.catalog.linear(map));
-            let elements = memory.map_or(0, |memory| memory.in_dim_size(Dim::OFFSET));
-            let bits = RankedTensor::of(used.value.r#type()).map_or(32, element_bits);
-            let bytes = elements * u64::from(bits) / 8;
-            let positions = positions.get_or_insert_with(|| Positions::of(root_of(used.operation)));
-            let [first, last] = positions.live(used.place, may_be_rings);
-            let key = (used.value.to_raw().ptr as usize, wanted);
-            let (live, _) = buffers.entry(key).or_insert(([first, last], bytes));
-            *live = [live[0].min(first), live[1].max(last)];
+/// The same, where buffers may be rings or none is.
+fn bytes_at_one_time(engine: &Engine<'_, '_, '_>, labels: &[LayoutId], may_be_rings: bool) -> u64 {
+    let mut buffers: HashMap<(usize, LayoutId), (Live, u64)> = HashMap::new();
+    let mut positions: Option<Positions> = None;
+    for used in &engine.graph.uses {
+        let (producer, consumer) = (used.producer, used.consumer);
+        let nodes = &engine.graph.nodes;
+        let given = engine.given(&nodes[producer], used.shape, labels[producer]);
+        let wanted = engine.wanted(&nodes[consumer], used, labels[consumer]);
+        let (Some(given), Some(wanted)) = (given, wanted) else {
+            continue;
+        };
+        if !engine.catalog.is_in_memory(wanted) || engine.catalog.is_in_memory(given) {
+            continue;
         }
-        most_at_one_time(&buffers.into_values().collect::<Vec<_>>())
+        let memory = engine
+            .catalog
+            .map(wanted)
+            .map(|map| engine.catalog.linear(map));
+        let elements = memory.map_or(0, |memory| memory.in_dim_size(Dim::OFFSET));
+        let bits = RankedTensor::of(used.value.r#type()).map_or(32, element_bits);
+        let bytes = elements * u64::from(bits) / 8;
+        let positions = positions.get_or_insert_with(|| Positions::of(root_of(used.operation)));
+        let [first, last] = positions.live(used.place, may_be_rings);
+        let key = (used.value.to_raw().ptr as usize, wanted);
+        let (live, _) = buffers.entry(key).or_insert(([first, last], bytes));
+        *live = [live[0].min(first), live[1].max(last)];
     }
+    most_at_one_time(&buffers.into_values().collect::<Vec<_>>())
 }
 
 /// The outermost operation around one.
