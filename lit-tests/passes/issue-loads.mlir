@@ -213,3 +213,43 @@ tt.func @ahead(%p: !tt.ptr<f16>, %q: !tt.ptr<f32>, %o: !tt.ptr<f32>, %x: tensor<
   tt.return
 }
 }
+
+// -----
+
+// A thread of these 256 has 32 registers of sums and 48 of factors, so that two blocks may be resident. Of the factors of the second
+// product, which would be beside those of the first one until these are stored, two blocks have room for one.
+
+#sums = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 64, 16]}>
+#wide = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [8, 1], order = [1, 0]}>
+#narrow = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
+#rows = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+
+// CHECK-LABEL: @few_blocks
+// CHECK-COUNT-3: tt.load
+// CHECK-NOT: tt.load
+// CHECK: ttng.warp_group_dot
+// CHECK: tt.load
+// CHECK: ttng.warp_group_dot
+tt.func @few_blocks(%a: tensor<128x128x!tt.ptr<f16>, #wide>, %b: tensor<128x64x!tt.ptr<f16>, #narrow>, %c: tensor<128x128x!tt.ptr<f16>, #wide>, %d: tensor<128x64x!tt.ptr<f16>, #narrow>, %n: i32) -> tensor<128x64xf32, #sums> {
+  %zero = arith.constant dense<0.0> : tensor<128x64xf32, #sums>
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<128x64xf32, #sums>) : i32 {
+    %a0 = tt.load %a : tensor<128x128x!tt.ptr<f16>, #wide>
+    %b0 = tt.load %b : tensor<128x64x!tt.ptr<f16>, #narrow>
+    %x0 = ttg.local_alloc %a0 : (tensor<128x128xf16, #wide>) -> !ttg.memdesc<128x128xf16, #rows, #smem>
+    %y0 = ttg.local_alloc %b0 : (tensor<128x64xf16, #narrow>) -> !ttg.memdesc<128x64xf16, #rows, #smem>
+    %s0 = ttng.warp_group_dot %x0, %y0, %sum {inputPrecision = 0 : i32} : !ttg.memdesc<128x128xf16, #rows, #smem> * !ttg.memdesc<128x64xf16, #rows, #smem> -> tensor<128x64xf32, #sums>
+    %a1 = tt.load %c : tensor<128x128x!tt.ptr<f16>, #wide>
+    %b1 = tt.load %d : tensor<128x64x!tt.ptr<f16>, #narrow>
+    %x1 = ttg.local_alloc %a1 : (tensor<128x128xf16, #wide>) -> !ttg.memdesc<128x128xf16, #rows, #smem>
+    %y1 = ttg.local_alloc %b1 : (tensor<128x64xf16, #narrow>) -> !ttg.memdesc<128x64xf16, #rows, #smem>
+    %s1 = ttng.warp_group_dot %x1, %y1, %s0 {inputPrecision = 0 : i32} : !ttg.memdesc<128x128xf16, #rows, #smem> * !ttg.memdesc<128x64xf16, #rows, #smem> -> tensor<128x64xf32, #sums>
+    scf.yield %s1 : tensor<128x64xf32, #sums>
+  }
+  tt.return %r : tensor<128x64xf32, #sums>
+}
+}

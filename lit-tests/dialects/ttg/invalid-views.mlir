@@ -276,4 +276,14 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.thr
     %0 = ttg.memdesc_reinterpret %b : !ttg.memdesc<64x64xf16, #flat, #smem, mutable> -> !ttg.memdesc<128x64xf16, #flat, #smem, mutable>
     tt.return
   }
+
+  // Two buffers of a ring may be one view, but not three buffers of a ring of two.
+  tt.func @reinterpret_ring(%ring: !ttg.memdesc<2x64x64xf16, #flat, #smem, mutable>) {
+    %zero = arith.constant 0 : i32
+    %b = ttg.memdesc_index %ring[%zero] : !ttg.memdesc<2x64x64xf16, #flat, #smem, mutable> -> !ttg.memdesc<64x64xf16, #flat, #smem, mutable>
+    %both = ttg.memdesc_reinterpret %b : !ttg.memdesc<64x64xf16, #flat, #smem, mutable> -> !ttg.memdesc<128x64xf16, #flat, #smem, mutable>
+    // expected-error @+1 {{'ttg.memdesc_reinterpret' op the view needs 196608 bits, the source has 131072}}
+    %more = ttg.memdesc_reinterpret %b : !ttg.memdesc<64x64xf16, #flat, #smem, mutable> -> !ttg.memdesc<192x64xf16, #flat, #smem, mutable>
+    tt.return
+  }
 }

@@ -113,7 +113,7 @@ pub(crate) fn combine(module: &Module<'_>, packs_singles: bool) {
             }
             let taken: Vec<_> = taken_singles(block).collect();
             for elements in taken {
-                let last = passed_on(elements, block);
+                let last = passed_on(elements, block, &order);
                 if let Some(tree) = last.and_then(|last| Tree::with(last, block, SINGLE)) {
                     tree.take_apart(&builder, &order);
                 }
@@ -172,10 +172,11 @@ fn is_single(instruction: InstructionValue<'_>) -> bool {
 }
 
 /// The last of the operations that take these elements one by one, if only phis, other blocks and calls, which are for one
-/// number each, take their results.
+/// number each, take their results, in the block behind all of these operations.
 fn passed_on<'ctx>(
     taken: Vec<InstructionValue<'ctx>>,
     block: BasicBlock<'ctx>,
+    order: &Order<'ctx>,
 ) -> Option<Vec<InstructionValue<'ctx>>> {
     let mut last = None;
     let mut elements = taken;
@@ -184,10 +185,11 @@ fn passed_on<'ctx>(
         last = Some(next);
     }
     let last = last?;
+    let end = last.iter().filter_map(|element| order.get(element)).max();
     let leaves = |user: InstructionValue<'ctx>| {
         user.get_opcode() == InstructionOpcode::Phi
             || user.get_parent() != Some(block)
-            || is_call(user)
+            || is_call(user) && order.get(&user) > end
     };
     let is_last = |element: &InstructionValue<'ctx>| users(*element).flatten().all(leaves);
     last.iter().all(is_last).then_some(last)
@@ -560,6 +562,35 @@ mod tests {
             "store float %b0, ptr null\n br label %loop }",
         );
         assert!(!combined(&taken, true).contains("fadd <2 x float>"));
+    }
+
+    #[test]
+    fn results_that_are_taken_before_all_are_computed_stay_scalars() {
+        let of = |first: &str, second: &str| {
+            let text = format!(
+                "declare <2 x float> @product()
+                declare float @llvm.exp2.f32(float)
+                define void @f(float %s) {{
+                  %d = call <2 x float> @product()
+                  %d0 = extractelement <2 x float> %d, i64 0
+                  %d1 = extractelement <2 x float> %d, i64 1
+                  %x0 = fmul float %d0, %s
+                  {first}
+                  {second}
+                  %e1 = call float @llvm.exp2.f32(float %x1)
+                  %e = fadd float %e0, %e1
+                  store float %e, ptr null
+                  ret void
+                }}"
+            );
+            combined(&text, true)
+        };
+        let (taken, computed) = (
+            "%e0 = call float @llvm.exp2.f32(float %x0)",
+            "%x1 = fmul float %d1, %s",
+        );
+        assert!(of(computed, taken).contains("fmul <2 x float>"));
+        assert!(!of(taken, computed).contains("fmul <2 x float>"));
     }
 
     #[test]

@@ -491,11 +491,22 @@ pub fn memdesc_reshape(operation: MemDescReshapeOp<'_, '_>) -> Verified {
     Ok(())
 }
 
-/// The view is no larger than the source.
+/// The view is no larger than what its source is a part of: programs take several buffers of a ring as one.
 pub fn memdesc_reinterpret(operation: MemDescReinterpretOp<'_, '_>) -> Verified {
     let source = descriptor(operation.src())?;
     let result = descriptor(operation.result())?;
     view(&source, &result)?;
+    let mut whole = operation.src();
+    loop {
+        if let Some(index) = MemDescIndexOp::defining(whole) {
+            whole = index.src();
+        } else if let Some(part) = MemDescSubsliceOp::defining(whole) {
+            whole = part.src();
+        } else {
+            break;
+        }
+    }
+    let source = descriptor(whole)?;
     let bits = |parts: &MemDescParts<'_>| {
         let elements: i64 = parts.shape.iter().product();
         elements.saturating_mul(i64::from(parts.element.bit_width().unwrap_or(0)))

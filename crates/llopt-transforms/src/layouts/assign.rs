@@ -172,8 +172,8 @@ fn label<'c: 'a, 'a>(
             ..Engine::new(&graph, &catalog, &costs, (&facts, &kept), &pins, grid)
         };
         let labels = engine.choose();
-        let stored = engine.stored_bytes(&labels);
-        if stored > u64::from(target.shared_memory_limit()) && round < MOST_ROUNDS {
+        let limit = u64::from(target.shared_memory_limit());
+        if engine.stored_bytes(&labels, limit) > limit && round < MOST_ROUNDS {
             may_store = false;
             continue;
         }

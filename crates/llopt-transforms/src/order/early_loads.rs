@@ -48,6 +48,9 @@ use crate::products::is_product;
 
 /// Registers of a thread in addition to tensors that are live: the median of what `ptxas` takes beside these.
 const BESIDE_PRODUCTS: u32 = 62;
+/// The least that it takes beside them: the addresses of buffers and the counter of a loop, where it stores what is loaded
+/// first before it loads the rest.
+const LEAST_BESIDE_PRODUCTS: u32 = 16;
 
 /// The pass.
 pub static ISSUE: PassSpec = PassSpec {
@@ -116,7 +119,8 @@ fn advance_past_products<'c: 'a, 'a>(
     if of.operations().iter().any(is_copy) || loads_for_later(of) {
         return;
     }
-    while let Some((load, first)) = load_behind_product(of, plans) {
+    let peak = live_after(of, &[], plans).into_iter().max().unwrap_or(0);
+    while let Some((load, first)) = load_behind_product(of, peak, plans) {
         let needed = needed_after(first, load).unwrap_or_default();
         // What is needed first stays in front of the others.
         let mut behind = Some(first);
@@ -166,9 +170,11 @@ fn loads_for_later<'c: 'a, 'a>(of: For<'c, 'a>) -> bool {
     false
 }
 
-/// A load behind a product that may come before it, and the operation in front of which.
+/// A load behind a product that may come before it, and the operation in front of which. As many blocks stay resident as with
+/// the `peak` of the registers that were live before any load was moved.
 fn load_behind_product<'c: 'a, 'a>(
     of: For<'c, 'a>,
+    peak: u32,
     plans: &Plans,
 ) -> Option<(OperationRef<'c, 'a>, OperationRef<'c, 'a>)> {
     let operations = of.operations();
@@ -185,18 +191,27 @@ fn load_behind_product<'c: 'a, 'a>(
     let first = operations[begins];
     let (target, threads) = (plans.target(), threads(first));
     let taken = |words: u32| words + BESIDE_PRODUCTS;
-    let peak = words.iter().copied().max()?;
-    let blocks = |words| target.resident_blocks(threads, taken(words), 0);
+    // What `ptxas` takes varies, so blocks that are resident if it takes little are not given up either.
+    let least = match target.llvm_allocates_registers() {
+        true => BESIDE_PRODUCTS,
+        false => LEAST_BESIDE_PRODUCTS,
+    };
+    let keeps_blocks = |most: u32| {
+        [least, BESIDE_PRODUCTS].into_iter().all(|beside| {
+            let blocks = |words: u32| target.resident_blocks(threads, words + beside, 0);
+            blocks(most.max(peak)) == blocks(peak)
+        })
+    };
     let fits = |at: usize, load: OperationRef<'c, 'a>| {
         let loaded: Option<u32> = load
             .result_values()
             .map(|value| late_operands::words(value, plans.types()))
             .sum();
-        let most = words[begins..at].iter().copied().max();
+        // Where the load goes, what the last one before it has brought is live, too.
+        let most = words[begins.saturating_sub(1)..at].iter().copied().max();
         let most = most.zip(loaded).map(|(most, loaded)| most + loaded);
         most.is_some_and(|most| {
-            taken(most) <= target.plain_registers_of_each(threads)
-                && blocks(most.max(peak)) == blocks(peak)
+            taken(most) <= target.plain_registers_of_each(threads) && keeps_blocks(most)
         })
     };
     let behind = operations.iter().enumerate().take(end).skip(product + 1);
