@@ -18,10 +18,8 @@
 //! What the program asks for is done unless it is slower than loads in registers by the model of [`super::streams`]. With `k`
 //! iterations outstanding, buffers that leave room for `B` blocks, and banks that are busy for `R` cycles with what copies
 //! write and threads read, an iteration takes `max(C + R, M, max((L + M) / k, C + R of a warp) / B)`. Loops that memory
-//! limits, `M`, take as long in either way: there the program decides. How many blocks there are is not known: programs that go
-//! through tiles themselves have one for each multiprocessor. So the time of many blocks and that of one alone, `B = 1`, count
-//! alike, by their product.
-//! The kernel's number of stages, which programs have for their products, asks for nothing here.
+//! limits, `M`, take as long in either way: there the program decides. The kernel's number of stages, which programs have for
+//! their products, asks for nothing here.
 
 use llopt_plan::plans::Plans;
 use melior::ir::ValueLike;

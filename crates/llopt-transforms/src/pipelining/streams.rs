@@ -295,8 +295,7 @@ impl Iteration {
     }
 
     /// Whether it takes no more time than in registers if its loads are `lead` iterations ahead, through buffers of so many
-    /// bytes, and the banks of shared memory are busy with them for so many cycles: by the product of the times of many blocks
-    /// and of one that is alone, as the launch is not known.
+    /// bytes, and the banks of shared memory are busy with them for so many cycles.
     pub(super) fn is_no_slower_in_rings(
         &self,
         lead: u32,
@@ -310,20 +309,11 @@ impl Iteration {
         if resident == 0 {
             return false;
         }
-        let Some(times) = self.times(warps, target) else {
-            return true;
-        };
         let latency = target.global_costs().latency;
-        let work = self.of_warp(warps);
-        let least = (self.work + banks).max(self.memory);
-        let line = ((latency + self.memory) / lead.max(1)).max(work + banks);
-        let in_rings = [line / resident, line].map(|line| line.max(least));
-        let in_registers = match self.pays(warps, target) {
-            true => [times.ahead, (latency + self.memory).max(work)],
-            false => [times.now, self.chain * latency + self.memory + work],
-        };
-        let both = |[many, alone]: [u32; 2]| u64::from(many) * u64::from(alone);
-        both(in_rings) <= both(in_registers)
+        let line = ((latency + self.memory) / lead.max(1)).max(self.of_warp(warps) + banks);
+        let rings = (line / resident).max(self.work + banks).max(self.memory);
+        self.times(warps, target)
+            .is_none_or(|times| rings <= times.now.min(times.ahead))
     }
 }
 
