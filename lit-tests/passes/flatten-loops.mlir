@@ -124,3 +124,31 @@ tt.func public @stages(%n: i32, %p: !tt.ptr<i32>) {
   } {tt.flatten, tt.num_stages = 2 : i32}
   tt.return
 }
+
+// A nest with a product stays one, whose inner loop has the stages of both; where they ask for one, it has those of the kernel.
+// CHECK-LABEL: @products(
+// CHECK: tt.dot
+// CHECK: } {tt.num_stages = 3 : i32}
+// CHECK: tt.dot
+// CHECK: scf.yield
+// CHECK-NEXT: }
+// CHECK-NOT: tt.num_stages
+tt.func public @products(%n: i32, %a: tensor<32x32xf16>, %zero: tensor<32x32xf32>, %p: tensor<32x32x!tt.ptr<f32>>) {
+  %c1 = arith.constant 1 : i32
+  %c0 = arith.constant 0 : i32
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %x = scf.for %j = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<32x32xf32>) : i32 {
+      %y = tt.dot %a, %a, %sum : tensor<32x32xf16> * tensor<32x32xf16> -> tensor<32x32xf32>
+      scf.yield %y : tensor<32x32xf32>
+    } {tt.num_stages = 1 : i32}
+    tt.store %p, %x : tensor<32x32x!tt.ptr<f32>>
+  } {tt.flatten, tt.num_stages = 3 : i32}
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %x = scf.for %j = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<32x32xf32>) : i32 {
+      %y = tt.dot %a, %a, %sum : tensor<32x32xf16> * tensor<32x32xf16> -> tensor<32x32xf32>
+      scf.yield %y : tensor<32x32xf32>
+    } {tt.num_stages = 1 : i32}
+    tt.store %p, %x : tensor<32x32x!tt.ptr<f32>>
+  } {tt.flatten}
+  tt.return
+}

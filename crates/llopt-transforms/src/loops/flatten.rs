@@ -14,14 +14,16 @@
 //! condition around the body. `all` is the product of the counts where the inner one is the same in all iterations.
 //! Otherwise a separate loop adds them up, so the inner bounds have to follow from `i` alone.
 //!
-//! The loop asks for as many stages as that one of the two which asks for more.
+//! The loop asks for as many stages as that one of the two which asks for more. As in Triton, asking for one asks for nothing:
+//! the loop then has the stages that the kernel is compiled with.
 //!
 //! # When it applies
 //!
 //! It applies where the program asks for it (`tt.flatten`), so that iterations of both loops can overlap. A product
 //! in the inner loop is pipelined there, and in conditionals it would not be; the benefit of flattening, copies of
 //! the next tile that overlap with the work on this one's result, is available without it from a warp that only
-//! copies ([`crate::pipelining`]). So nests with products stay nests.
+//! copies ([`crate::pipelining`]). So nests with products stay nests, whose inner loop has the stages that the one loop would
+//! have.
 
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
@@ -59,12 +61,35 @@ fn run(module: OperationRef<'_, '_>, _run: &mut PassRun) -> Result<(), Complaint
     });
     let mut rewriter = Rewriter::new(module.ctx());
     for of in wanted {
-        if !multiplies(of.operation()) {
+        if multiplies(of.operation()) {
+            share_stages(of);
+        } else {
             // A nest that cannot be flattened stays as it is.
             let _ = flatten(&mut rewriter, of);
         }
     }
     Ok(())
+}
+
+/// The stages that one loop asks for instead of two, if it asks for more than one.
+fn stages_of_both(loops: [For<'_, '_>; 2]) -> Option<i32> {
+    let asked = loops.map(|of| asked_stages(of.operation()));
+    let most = asked.into_iter().flatten().max();
+    most.filter(|most| *most > 1).map(u32::cast_signed)
+}
+
+/// Lets the inner loop of a nest ask for the stages of both.
+fn share_stages(outer: For<'_, '_>) {
+    let Some(inner) = inner_loop(outer) else {
+        return;
+    };
+    let operation = inner.operation();
+    match stages_of_both([outer, inner]) {
+        Some(stages) => operation.set_attr(STAGES, attr::i32(operation.ctx(), stages)),
+        None => {
+            operation.remove_attr(STAGES);
+        }
+    }
 }
 
 /// The only loop in the body of another.
@@ -364,9 +389,8 @@ pub fn flatten<'c: 'a, 'a>(
     let of_inner = initial.len() - begun.len();
     let mut attributes = outer.operation().attrs();
     attributes.retain(|(name, _)| ![ASKS, STAGES, "unsignedCmp"].contains(name));
-    let asked = [outer, inner].map(|of| asked_stages(of.operation()));
-    if let Some(stages) = asked.into_iter().flatten().max() {
-        attributes.push((STAGES, attr::i32(rewriter.context(), stages.cast_signed())));
+    if let Some(stages) = stages_of_both([outer, inner]) {
+        attributes.push((STAGES, attr::i32(rewriter.context(), stages)));
     }
     let fused = For::build(rewriter, location, [zero, all, one], &initial, &attributes);
     rewriter.set_to_end(fused.body());
