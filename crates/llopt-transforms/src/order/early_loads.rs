@@ -116,7 +116,9 @@ fn advance_past_products<'c: 'a, 'a>(
         let work = OpFacts::of(*operation).asynchronous;
         work.is_some_and(|work| work.unit == Unit::Copy)
     };
-    if of.operations().iter().any(is_copy) || loads_for_later(of) {
+    let operations = of.operations();
+    let has_product = operations.iter().any(|own| is_product(*own));
+    if !has_product || operations.iter().any(is_copy) || loads_for_later(of) {
         return;
     }
     let peak = live_after(of, &[], plans).into_iter().max().unwrap_or(0);
