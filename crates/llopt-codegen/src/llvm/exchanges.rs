@@ -347,18 +347,6 @@ mod tests {
         module.print_to_string().to_string()
     }
 
-    /// The choices between two words that are computed by these instructions.
-    fn choices(computed: &str) -> String {
-        let body = format!(
-            "{computed}
-             %s = select i1 %c, i32 %x, i32 %y
-             %t = select i1 %c, i32 %y, i32 %x
-             %r = sub i32 %s, %t
-             ret i32 %r"
-        );
-        exchanged(&body)
-    }
-
     #[test]
     fn one_value_is_exchanged_instead_of_two_computed_from_it() {
         let after = exchanged(
@@ -383,13 +371,28 @@ mod tests {
 
     #[test]
     fn conversions_of_different_types_are_not_alike() {
-        let after = choices(
-            "%x8 = trunc i32 %a to i8
-             %y8 = trunc i64 %w to i8
+        let after = exchanged(
+            "%p0 = mul i32 %a, %b
+             %q0 = mul i64 %w, %w
+             %x8 = trunc i32 %p0 to i8
+             %y8 = trunc i64 %q0 to i8
+             %x16 = trunc i32 %p0 to i16
+             %y16 = trunc i64 %q0 to i16
              %x = zext i8 %x8 to i32
-             %y = zext i8 %y8 to i32",
+             %y = zext i8 %y8 to i32
+             %x2 = zext i16 %x16 to i32
+             %y2 = zext i16 %y16 to i32
+             %s = select i1 %c, i32 %x, i32 %y
+             %t = select i1 %c, i32 %y, i32 %x
+             %s2 = select i1 %c, i32 %x2, i32 %y2
+             %t2 = select i1 %c, i32 %y2, i32 %x2
+             %p = sub i32 %s, %t
+             %q = sub i32 %s2, %t2
+             %r = mul i32 %p, %q
+             ret i32 %r",
         );
-        assert!(after.contains("trunc i32 %a to i8"), "{after}");
-        assert!(after.contains("trunc i64 %w to i8"), "{after}");
+        assert!(!after.contains("select i1 %c, i64"), "{after}");
+        assert!(after.contains("trunc i32 %p0 to i8"), "{after}");
+        assert!(after.contains("trunc i64 %q0 to i8"), "{after}");
     }
 }

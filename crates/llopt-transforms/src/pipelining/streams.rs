@@ -208,8 +208,8 @@ pub(super) struct Iteration {
 struct Times {
     now: u32,
     ahead: u32,
-    /// Whether as many blocks are resident with loads ahead.
-    as_many: bool,
+    /// Resident blocks in both cases.
+    blocks: [u32; 2],
 }
 
 impl Iteration {
@@ -239,6 +239,16 @@ impl Iteration {
         self.work * graph::ISSUERS / warps.max(1)
     }
 
+    /// Cycles below which no iteration is, however many blocks there are.
+    fn least(&self) -> u32 {
+        self.work.max(self.memory)
+    }
+
+    /// Cycles of an iteration whose loads are ahead, of a block that is alone.
+    fn ahead_alone(&self, warps: u32, target: Target) -> u32 {
+        (target.global_costs().latency + self.memory).max(self.of_warp(warps))
+    }
+
     /// The time with loads in their iteration, and with loads ahead; `None` for the latter if a thread has too few registers.
     fn times(&self, warps: u32, target: Target) -> Option<Times> {
         let threads = warps * target.warp_size();
@@ -246,18 +256,13 @@ impl Iteration {
         if registers + self.loaded > target.plain_registers_of_each(threads) {
             return None;
         }
-        let [before, after] = [registers, registers + self.loaded]
+        let blocks = [registers, registers + self.loaded]
             .map(|each| target.resident_blocks(threads, each, 0));
-        let latency = target.global_costs().latency;
-        let least = self.work.max(self.memory);
-        let now = (self.chain * latency + self.memory + self.of_warp(warps)) / before.max(1);
-        let ahead = (latency + self.memory).max(self.of_warp(warps)) / after.max(1);
-        let [now, ahead] = [now, ahead].map(|line| line.max(least));
-        Some(Times {
-            now,
-            ahead,
-            as_many: after == before,
-        })
+        let waits = self.chain * target.global_costs().latency;
+        let now = (waits + self.memory + self.of_warp(warps)) / blocks[0].max(1);
+        let ahead = self.ahead_alone(warps, target) / blocks[1].max(1);
+        let [now, ahead] = [now, ahead].map(|line| line.max(self.least()));
+        Some(Times { now, ahead, blocks })
     }
 
     /// Whether it takes less time with loads that are ahead.
@@ -267,7 +272,7 @@ impl Iteration {
                 true => times.ahead * (100 + MARGIN) > times.now * 100,
                 false => times.ahead > times.now,
             };
-            times.as_many || !longer
+            times.blocks[0] == times.blocks[1] || !longer
         })
     }
 
@@ -283,14 +288,10 @@ impl Iteration {
             false => UNROLLED_LOOP / size,
         };
         let together = together.max(1) as f32;
-        let latency = target.global_costs().latency;
-        let each = (self.memory + self.of_warp(warps)) as f32;
-        let alone = (self.chain * latency) as f32 / together + each;
-        let ahead = (latency + self.memory).max(self.of_warp(warps)) as f32;
-        let threads = warps * target.warp_size();
-        let blocks = target.resident_blocks(threads, self.held + BESIDE, 0);
-        let least = self.work.max(self.memory) as f32;
-        let many = (alone / blocks.max(1) as f32).max(least);
+        let waits = (self.chain * target.global_costs().latency) as f32;
+        let alone = waits / together + (self.memory + self.of_warp(warps)) as f32;
+        let ahead = self.ahead_alone(warps, target) as f32;
+        let many = (alone / times.blocks[0].max(1) as f32).max(self.least() as f32);
         alone * (100 + MARGIN) as f32 <= ahead * 100.0 && many <= times.ahead as f32
     }
 
@@ -340,7 +341,8 @@ pub(super) fn load_ahead(of: For<'_, '_>, warps: u32, plans: &Plans) -> Option<P
     let stored = stored_to(of.operation()).ok()?;
     let mut loads = loads(of);
     let mut slice = needs(of, &loads, &stored)?;
-    let is_unrolled = Numbers::of(of).is_some_and(|all| all.count() <= UNROLLED);
+    let count = Numbers::of(of).map(Numbers::count);
+    let is_unrolled = count.is_some_and(|count| count <= UNROLLED);
     if is_unrolled || leads(of, &slice).is_none() {
         // Where a load needs what it has loaded, or nothing is gained, those stay whose addresses are loaded.
         loads.retain(|load| {
@@ -353,19 +355,18 @@ pub(super) fn load_ahead(of: For<'_, '_>, warps: u32, plans: &Plans) -> Option<P
     let scheduled = graph::schedule(of, &[], &[], plans, warps);
     let iteration = Iteration::of(of, &of_slice, chain as u32, &scheduled, plans);
     let target = plans.target();
-    let is_unrolled = !target.llvm_allocates_registers()
-        && Numbers::of(of)
-            .is_some_and(|all| iteration.is_faster_unrolled(all.count(), warps, target));
-    if is_unrolled || !iteration.pays(warps, target) {
+    let stays = !target.llvm_allocates_registers()
+        && count.is_some_and(|count| iteration.is_faster_unrolled(count, warps, target));
+    if stays || !iteration.pays(warps, target) {
         return None;
     }
-    let (count, all) = (loads.len() as u32, slice.loads().count() as u32);
+    let (own, all) = (loads.len() as u32, slice.loads().count() as u32);
     let mut rewriter = Rewriter::new(of.operation().ctx());
     let (_, stages) = expand(&mut rewriter, of, slice, &loads, plans)?;
     Some(Pipelined {
         stages: stages as u32,
-        through_registers: count,
-        feeders: all - count,
+        through_registers: own,
+        feeders: all - own,
         ..Pipelined::of(&scheduled, stages as u32)
     })
 }
