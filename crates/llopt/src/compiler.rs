@@ -244,7 +244,8 @@ pub(crate) fn to_llvm<'c, 'ctx>(
         lower::lower(module, llvm, machine, &facts, &plans, &codegen)
     })?;
     lowered.libraries = time.phase("link libraries", || {
-        device_library::link(llvm, &lowered.module, target, &codegen)
+        let optimizer = options.optimize.then_some(machine);
+        device_library::link(llvm, &lowered.module, target, optimizer, &codegen)
     })?;
     Ok(lowered)
 }

@@ -462,6 +462,28 @@ pub(crate) fn assembly_text(call: InstructionValue<'_>) -> Option<String> {
     }
 }
 
+/// Whether an instruction is inline assembly whose results depend on its operands alone, and that does nothing else.
+pub(crate) fn is_pure_assembly(call: InstructionValue<'_>) -> bool {
+    if call.get_opcode() != InstructionOpcode::Call {
+        return false;
+    }
+    // SAFETY: the instruction is a call, the cast is checked by LLVM, and the text has the length that LLVM gives.
+    unsafe {
+        let callee = LLVMGetCalledValue(call.as_value_ref());
+        if callee.is_null()
+            || LLVMIsAInlineAsm(callee).is_null()
+            || LLVMGetInlineAsmHasSideEffects(callee) != 0
+        {
+            return false;
+        }
+        let mut length = 0;
+        let constraints = LLVMGetInlineAsmConstraintString(callee, &mut length);
+        let constraints: &[u8] = std::slice::from_raw_parts(constraints.cast(), length);
+        // What is overwritten besides the results, and operands in memory.
+        !constraints.iter().any(|sign| matches!(sign, b'~' | b'*'))
+    }
+}
+
 /// Moves the constant part of an address into inline assembly: if `call` is assembly that mentions
 /// `[ $k + 0 ]`, and operand `k` is `getelementptr i8, base, constant`, then the operand becomes `base` and
 /// the text `[ $k + constant ]`.

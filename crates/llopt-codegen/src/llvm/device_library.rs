@@ -3,22 +3,28 @@
 //! NVIDIA's `libdevice.10.bc` and AMD's `ocml.bc` and `ockl.bc` come with their toolkits (and with Triton); they are
 //! found at run time, by name or where those packages put them (`library_search`). A library is opened lazily, and
 //! all its functions are marked as discardable before linking, so that LLVM's linker reads and copies only the bodies
-//! of functions that the kernel reaches. The copies are made internal, so that the optimiser may inline and drop
-//! them.
+//! of functions that the kernel reaches, into a module of their own.
+//!
+//! There they are prepared once, however many elements of a tensor they are called for: functions are inlined into one
+//! another, and their branches become selects ([`crate::llvm::if_conversion`]). Then they are linked to the kernel and
+//! made internal, so that the optimiser may inline and drop them.
 
 use std::path::{Path, PathBuf};
 
 use inkwell::context::Context;
 use inkwell::module::{Linkage, Module};
+use inkwell::targets::TargetMachine;
+use inkwell::values::FunctionValue;
 use llopt_target::Target;
 
 use crate::error::CodegenError;
 use crate::llvm::c_api::open_bitcode_lazily;
+use crate::llvm::{if_conversion, optimize};
 use crate::options::CodegenOptions;
 use crate::targets::back_end::back_end;
 
-/// Links the libraries that `module` needs into it. If it needs none, no file is searched for. Answers the libraries
-/// that were found without being named.
+/// Links the libraries that `module` needs into it, optimised for `machine` if there is one. If it needs none, no file is
+/// searched for. Answers the libraries that were found without being named.
 ///
 /// # Errors
 /// A library is needed and not named, or its file cannot be read.
@@ -26,20 +32,28 @@ pub fn link<'ctx>(
     context: &'ctx Context,
     module: &Module<'ctx>,
     target: Target,
+    machine: Option<&TargetMachine>,
     options: &CodegenOptions,
 ) -> Result<Vec<PathBuf>, CodegenError> {
-    let own: Vec<String> = defined(module);
+    let libraries = context.create_module("libraries");
+    libraries.set_triple(&module.get_triple());
+    libraries.set_data_layout(&module.get_data_layout());
+    // Nothing refers to the declarations, but the linker defines what is declared.
+    let called: Vec<FunctionValue<'ctx>> = undefined(module).collect();
+    for function in &called {
+        libraries.add_function(&name_of(*function), function.get_type(), None);
+    }
     let mut found = Vec::new();
     let mut linked = false;
     // The user's libraries come first: they may call the vendor's.
     for path in &options.libraries {
-        if calls_outside(module) {
-            link_one(context, module, target, path)?;
+        if undefined(&libraries).next().is_some() {
+            link_one(context, &libraries, target, path)?;
             linked = true;
         }
     }
     for library in back_end(target).libraries(options) {
-        let Some(function) = undefined(module, library.prefixes, options) else {
+        let Some(function) = reserved(&libraries, library.prefixes, options) else {
             continue;
         };
         let place = library.search();
@@ -50,11 +64,11 @@ pub fn link<'ctx>(
             variable: library.variables.first().copied().unwrap_or_default(),
             places: place.looked_in.join(", "),
         })?;
-        link_one(context, module, target, &path)?;
+        link_one(context, &libraries, target, &path)?;
         if place.searched {
             found.push(path.clone());
         }
-        if let Some(function) = undefined(module, library.prefixes, options) {
+        if let Some(function) = reserved(&libraries, library.prefixes, options) {
             return Err(CodegenError::Library {
                 path,
                 message: format!("it does not define '{function}', which the kernel calls"),
@@ -65,47 +79,77 @@ pub fn link<'ctx>(
     if !linked {
         return Ok(found);
     }
-    for function in module.get_functions() {
-        let is_definition = function.count_basic_blocks() > 0;
-        if is_definition
-            && !own
-                .iter()
-                .any(|name| function.get_name().to_bytes() == name.as_bytes())
-        {
-            function.set_linkage(Linkage::Internal);
-        }
+    let called: Vec<String> = called.into_iter().map(name_of).collect();
+    for function in libraries.get_functions().filter(is_defined) {
+        let linkage = match called.contains(&name_of(function)) {
+            true => Linkage::External,
+            false => Linkage::Internal,
+        };
+        function.set_linkage(linkage);
     }
-    back_end(target).configure_libraries(context, module, options);
+    back_end(target).configure_libraries(context, &libraries, options);
+    if let Some(machine) = machine {
+        prepare(&libraries, target, machine)?;
+    }
+    module
+        .link_in_module(libraries)
+        .map_err(|error| CodegenError::Bug {
+            stage: "linking of libraries",
+            message: error.to_string(),
+        })?;
+    let now_defined = called.iter().filter_map(|name| module.get_function(name));
+    for function in now_defined.filter(is_defined) {
+        function.set_linkage(Linkage::Internal);
+    }
     Ok(found)
 }
 
-fn defined(module: &Module<'_>) -> Vec<String> {
-    module
-        .get_functions()
-        .filter(|function| function.count_basic_blocks() > 0)
-        .map(|function| function.get_name().to_string_lossy().into_owned())
-        .collect()
+/// Makes one function of each that the kernel calls and of what it calls itself, and of branches in it selects.
+fn prepare(
+    libraries: &Module<'_>,
+    target: Target,
+    machine: &TargetMachine,
+) -> Result<(), CodegenError> {
+    const MERGE: &str = "function(simplifycfg)";
+    let back_end = back_end(target);
+    let first = back_end.passes().first;
+    let inline = format!(
+        "{first}function(simplifycfg,sroa<modify-cfg>,early-cse),ipsccp,cgscc(inline),globaldce,\
+         function(sroa<modify-cfg>,early-cse,simplifycfg)"
+    );
+    optimize::run(libraries, machine, &inline)?;
+    while if_conversion::convert(libraries, &*back_end) {
+        optimize::run(libraries, machine, MERGE)?;
+    }
+    Ok(())
 }
 
-/// Whether the module calls a function that neither it nor LLVM defines.
-fn calls_outside(module: &Module<'_>) -> bool {
-    module.get_functions().any(|function| {
+fn name_of(function: FunctionValue<'_>) -> String {
+    function.get_name().to_string_lossy().into_owned()
+}
+
+fn is_defined(function: &FunctionValue<'_>) -> bool {
+    function.count_basic_blocks() > 0
+}
+
+/// The functions that a module calls and that neither it nor LLVM defines.
+fn undefined<'ctx>(module: &Module<'ctx>) -> impl Iterator<Item = FunctionValue<'ctx>> {
+    module.get_functions().filter(|function| {
         let name = function.get_name().to_bytes();
         // Functions that LLVM and the simulator know.
         let is_known = name.starts_with(b"llvm.") || name.starts_with(b"llopt_");
-        function.count_basic_blocks() == 0 && !is_known
+        !is_defined(function) && !is_known
     })
 }
 
-fn undefined(module: &Module<'_>, prefixes: &[&str], options: &CodegenOptions) -> Option<String> {
+/// An undefined function whose name only the vendor's library may have.
+fn reserved(module: &Module<'_>, prefixes: &[&str], options: &CodegenOptions) -> Option<String> {
     let is_kept = |name: &str| {
         options.keep_print_calls
             && (name.starts_with("__ockl_printf_") || name.starts_with("__ockl_fprintf_"))
     };
-    module
-        .get_functions()
-        .filter(|function| function.count_basic_blocks() == 0)
-        .map(|function| function.get_name().to_string_lossy().into_owned())
+    undefined(module)
+        .map(name_of)
         .find(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)) && !is_kept(name))
 }
 

@@ -12,6 +12,7 @@ pub mod emitter;
 pub(crate) mod exchanges;
 pub(crate) mod first_wait;
 pub(crate) mod fragment_phis;
+pub(crate) mod if_conversion;
 pub(crate) mod insertions;
 pub(crate) mod instructions;
 pub(crate) mod late_values;

@@ -342,7 +342,11 @@ fn last_passes(vendor: &VendorPasses, has_pairs: bool, combines_vectors: bool) -
     text.trim_end_matches(',').to_owned()
 }
 
-fn run(module: &Module<'_>, machine: &TargetMachine, passes: &str) -> Result<(), CodegenError> {
+pub(crate) fn run(
+    module: &Module<'_>,
+    machine: &TargetMachine,
+    passes: &str,
+) -> Result<(), CodegenError> {
     module
         .run_passes(passes, machine, PassBuilderOptions::create())
         .map_err(|error| CodegenError::Bug {

@@ -34,6 +34,11 @@ pub(crate) trait BackEnd {
         options: &CodegenOptions,
     );
 
+    /// Whether an intrinsic becomes code with branches of lanes.
+    fn has_branches(&self, _intrinsic: &str) -> bool {
+        false
+    }
+
     /// The passes of LLVM's optimiser that only this vendor has.
     fn passes(&self) -> VendorPasses;
 

@@ -40,6 +40,13 @@ impl BackEnd for Nvptx {
         "llvm.nvvm."
     }
 
+    fn has_branches(&self, intrinsic: &str) -> bool {
+        // Divisions and roots that are rounded correctly: `ptxas` calls a function for the arguments that they are hard for.
+        let rounded = intrinsic.strip_prefix(self.intrinsics());
+        let rounded = rounded.and_then(|name| name.split_once(".r"));
+        rounded.is_some_and(|(name, _)| matches!(name, "div" | "rcp" | "sqrt"))
+    }
+
     fn passes(&self) -> VendorPasses {
         VendorPasses {
             // libdevice's queries about the compilation, and the ranges of special registers.
