@@ -312,7 +312,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=400, help="no case is begun after these")
     parser.add_argument("--source", default="ttir", help="where llopt takes over: ttgir or ttir")
     parser.add_argument("--without-triton", action="store_true", help="llopt and cuBLAS alone")
-    parser.add_argument("--split-k", default="1", help="numbers of blocks that share the loop of a tile of llopt's; or auto")
+    parser.add_argument("--split-k", default="auto,1,2", help="numbers of blocks that share the loop of a tile of llopt's; or auto")
     arguments = parser.parse_args()
     SPLITS[:] = [int(text) if text.isdecimal() else text for text in arguments.split_k.split(",")]
     SOURCE[0] = arguments.source

@@ -6,7 +6,9 @@
 //! of functions that the kernel reaches, into a module of their own.
 //!
 //! There they are prepared once, however many elements of a tensor they are called for: functions are inlined into one
-//! another, and their branches become selects ([`crate::llvm::if_conversion`]). Then they are linked to the kernel and
+//! another, and their branches become selects ([`crate::llvm::if_conversion`]). NVIDIA's functions are written such that a
+//! product and the sum that takes it may be one instruction (where they may not, they call `mul.rn`), as its own compilers
+//! and Triton make of them; AMD's say themselves where they want that. Then they are linked to the kernel and
 //! made internal, so that the optimiser may inline and drop them.
 
 use std::path::{Path, PathBuf};
@@ -14,11 +16,12 @@ use std::path::{Path, PathBuf};
 use inkwell::context::Context;
 use inkwell::module::{Linkage, Module};
 use inkwell::targets::TargetMachine;
-use inkwell::values::FunctionValue;
+use inkwell::values::{FastMathFlags, FunctionValue, InstructionOpcode};
 use llopt_target::Target;
 
 use crate::error::CodegenError;
 use crate::llvm::c_api::open_bitcode_lazily;
+use crate::llvm::instructions::change_all;
 use crate::llvm::{if_conversion, optimize};
 use crate::options::CodegenOptions;
 use crate::targets::back_end::back_end;
@@ -89,6 +92,9 @@ pub fn link<'ctx>(
     }
     back_end(target).configure_libraries(context, &libraries, options);
     if let Some(machine) = machine {
+        if options.fp_fusion && back_end(target).contracts_libraries() {
+            contract(&libraries);
+        }
         prepare(&libraries, target, machine)?;
     }
     module
@@ -122,6 +128,20 @@ fn prepare(
         optimize::run(libraries, machine, MERGE)?;
     }
     Ok(())
+}
+
+/// Allows that sums and products of library functions are computed by one instruction.
+fn contract(libraries: &Module<'_>) {
+    use InstructionOpcode::{FAdd, FMul, FSub};
+    for opcode in [FAdd, FSub, FMul] {
+        change_all(libraries, opcode, |_, instruction| {
+            let flags = instruction
+                .get_fast_math_flags()
+                .unwrap_or(FastMathFlags::empty());
+            // Refused only for instructions that cannot carry the flag.
+            let _ = instruction.set_fast_math_flags(flags | FastMathFlags::AllowContract);
+        });
+    }
 }
 
 fn name_of(function: FunctionValue<'_>) -> String {

@@ -34,6 +34,11 @@ pub(crate) trait BackEnd {
         options: &CodegenOptions,
     );
 
+    /// Whether products and sums of the device libraries may be fused where an author allows it for the kernel.
+    fn contracts_libraries(&self) -> bool {
+        false
+    }
+
     /// Whether an intrinsic becomes code with branches of lanes.
     fn has_branches(&self, _intrinsic: &str) -> bool {
         false

@@ -40,6 +40,10 @@ impl BackEnd for Nvptx {
         "llvm.nvvm."
     }
 
+    fn contracts_libraries(&self) -> bool {
+        true
+    }
+
     fn has_branches(&self, intrinsic: &str) -> bool {
         // Divisions and roots that are rounded correctly: `ptxas` calls a function for the arguments that they are hard for.
         let rounded = intrinsic.strip_prefix(self.intrinsics());
