@@ -2,7 +2,7 @@
 """Products of few rows with dense and with narrow weights by llopt, Triton's own back end and cuBLAS on a GPU.
 
     python3 tools/gpu/few_rows.py [--json FILE] [--only REGEX] [--rows 1,16,64,4096] [--size 8192] [--jobs 16]
-                                  [--seconds 400] [--without-triton] [--split-k 1,2,4]
+                                  [--seconds 400] [--without-triton] [--split-k auto,1,2]
 
 Needed: triton==3.6.0, triton_llopt and PyTorch with a GPU.
 
@@ -12,7 +12,7 @@ is the one of `products.py`; llopt starts from its `.ttir`. With few rows the ti
 narrow ones are fewer bytes; with many rows it is that of the matrix units. Both are compared with the product of
 dense bf16 weights by cuBLAS.
 
-With `--split-k`, llopt has each configuration with each of these numbers of blocks that share the loop over k.
+llopt has each configuration with each of these numbers of blocks that share the loop over k; from `auto` each launch chooses.
 
 Every launch uses another copy of the weights than the one before; there are so many copies that none is still in the
 L2 cache. A graph of launches is captured for each implementation, so that the host's time is not measured. First each

@@ -21,8 +21,9 @@ use llopt_target::Target;
 
 use crate::error::CodegenError;
 use crate::llvm::c_api::open_bitcode_lazily;
+use crate::llvm::if_conversion;
 use crate::llvm::instructions::change_all;
-use crate::llvm::{if_conversion, optimize};
+use crate::llvm::optimize::{self, COMBINE};
 use crate::options::CodegenOptions;
 use crate::targets::back_end::back_end;
 
@@ -121,7 +122,7 @@ fn prepare(
     let first = back_end.passes().first;
     let inline = format!(
         "{first}function(simplifycfg,sroa<modify-cfg>,early-cse),ipsccp,cgscc(inline),globaldce,\
-         function(sroa<modify-cfg>,early-cse,simplifycfg)"
+         function(sroa<modify-cfg>,early-cse,{COMBINE},simplifycfg)"
     );
     optimize::run(libraries, machine, &inline)?;
     while if_conversion::convert(libraries, &*back_end) {

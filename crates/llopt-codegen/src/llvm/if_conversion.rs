@@ -17,11 +17,12 @@
 //!
 //! # The rule
 //!
-//! A branch is converted if its two sides are single blocks that only compute, of at most [`LONGEST_SIDE`] instructions each.
+//! A branch is converted if its two sides are single blocks that only compute, of at most [`LONGEST_SIDE`] instructions each,
+//! or if one is empty and the condition compares with a number near one, which the numbers of one warp lie on both sides of.
 //! Inner branches come first, so that the sides of outer ones become single blocks. Left are
 //!
-//! - branches around special arguments, one side of which is empty: the other is hardly ever executed (`fmodf` and `powf` would
-//!   take 1.3 and 1.2 times as long);
+//! - branches around special arguments, as infinities and denormals: what they surround is hardly ever executed (`fmodf` and
+//!   `powf` would take 1.3 and 1.2 times as long);
 //! - loops, accesses to memory (as the tables by which large angles are reduced), and operations that the vendor's assembler
 //!   replaces by code with branches (divisions and roots that are rounded correctly): these would take their rare side for
 //!   arguments that they are not meant for.
@@ -31,12 +32,14 @@
 
 use std::collections::HashMap;
 
+use inkwell::FloatPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::values::{
-    BasicValueEnum, CallSiteValue, InstructionOpcode, InstructionValue, IntValue, PhiValue,
+    BasicValue, BasicValueEnum, CallSiteValue, InstructionOpcode, InstructionValue, IntValue,
+    PhiValue,
 };
 
 use crate::llvm::block_order::only_computes;
@@ -46,6 +49,8 @@ use crate::targets::back_end::BackEnd;
 
 /// The instructions of a side of a branch that is converted.
 const LONGEST_SIDE: usize = 24;
+/// Numbers as large as this, and as small as its inverse, are near one.
+const NEAR_ONE: f64 = 256.0;
 
 /// Converts the innermost branches of all functions. Answers whether there were any: blocks that are left with one successor
 /// are for LLVM to merge, after which the next ones are the innermost.
@@ -87,8 +92,8 @@ struct Branch<'ctx> {
     from: BasicBlock<'ctx>,
     terminator: InstructionValue<'ctx>,
     condition: IntValue<'ctx>,
-    /// What is executed if the condition holds, and if it does not.
-    sides: [BasicBlock<'ctx>; 2],
+    /// What is executed if the condition holds, and if it does not; nothing else than the end at most on one side.
+    sides: [Option<BasicBlock<'ctx>>; 2],
     /// Where both sides meet.
     end: BasicBlock<'ctx>,
 }
@@ -119,12 +124,20 @@ impl<'ctx> Branch<'ctx> {
             let is_side = entries.get(&side) == Some(&1) && is_cheap(side, back_end);
             (is_side && end != side && end != from).then_some(end)
         };
-        let end = leads_to(then).filter(|end| leads_to(otherwise) == Some(*end))?;
+        let (sides, end) = match [leads_to(then), leads_to(otherwise)] {
+            [Some(one), Some(other)] if one == other => ([Some(then), Some(otherwise)], one),
+            [Some(end), _] if end == otherwise => ([Some(then), None], end),
+            [_, Some(end)] if end == then => ([None, Some(otherwise)], end),
+            _ => return None,
+        };
+        if sides.contains(&None) && !is_near_one(condition) {
+            return None;
+        }
         Some(Self {
             from,
             terminator,
             condition,
-            sides: [then, otherwise],
+            sides,
             end,
         })
     }
@@ -132,7 +145,7 @@ impl<'ctx> Branch<'ctx> {
     /// Moves both sides in front of the branch, and selects between their results.
     fn convert(&self, builder: &Builder<'ctx>) {
         builder.position_before(&self.terminator);
-        for side in self.sides {
+        for side in self.sides.into_iter().flatten() {
             let computed = side.get_instructions().filter(|it| !it.is_terminator());
             for instruction in computed.collect::<Vec<_>>() {
                 instruction.remove_from_basic_block();
@@ -149,7 +162,8 @@ impl<'ctx> Branch<'ctx> {
         let _ = builder.build_unconditional_branch(self.end);
         self.terminator.erase_from_basic_block();
         // Nothing leads to the sides any more, and they lead nowhere: LLVM removes them.
-        for last in self.sides.iter().filter_map(|side| side.get_terminator()) {
+        let sides = self.sides.iter().flatten();
+        for last in sides.filter_map(|side| side.get_terminator()) {
             builder.position_before(&last);
             let _ = builder.build_unreachable();
             last.erase_from_basic_block();
@@ -158,12 +172,13 @@ impl<'ctx> Branch<'ctx> {
 
     /// Replaces a phi of the block where the sides meet by one with a selected value.
     fn select(&self, builder: &Builder<'ctx>, phi: PhiValue<'ctx>) {
+        let preceding = self.sides.map(|side| side.unwrap_or(self.from));
         let incoming: Vec<_> = phi.get_incomings().collect();
         let value_of = |block| {
             let from_it = incoming.iter().find(|(_, from)| *from == block);
             from_it.map(|(value, _)| *value)
         };
-        let [Some(then), Some(otherwise)] = self.sides.map(value_of) else {
+        let [Some(then), Some(otherwise)] = preceding.map(value_of) else {
             unreachable!("bug in llopt: a phi without a value for an edge")
         };
         builder.position_before(&self.terminator);
@@ -178,7 +193,7 @@ impl<'ctx> Branch<'ctx> {
             .build_phi(then.get_type(), "")
             .expect("bug in llopt: a phi in front of a phi");
         for (value, from) in &incoming {
-            if !self.sides.contains(from) {
+            if !preceding.contains(from) {
                 joined.add_incoming(&[(value, *from)]);
             }
         }
@@ -186,6 +201,35 @@ impl<'ctx> Branch<'ctx> {
         phi.replace_all_uses_with(&joined);
         phi.as_instruction().erase_from_basic_block();
     }
+}
+
+/// Whether a condition compares with a number of a size that the arguments of functions have.
+fn is_near_one(condition: IntValue<'_>) -> bool {
+    let is_near = |number: f64| (NEAR_ONE.recip()..=NEAR_ONE).contains(&number.abs());
+    let compared = condition.as_instruction_value();
+    let compared = compared.filter(|it| it.get_opcode() == InstructionOpcode::FCmp);
+    compared.is_some_and(|it| {
+        let is_equality = matches!(
+            it.get_fcmp_predicate(),
+            Some(
+                FloatPredicate::OEQ
+                    | FloatPredicate::UEQ
+                    | FloatPredicate::ONE
+                    | FloatPredicate::UNE
+            )
+        );
+        let mut operands = it
+            .get_operands()
+            .flatten()
+            .filter_map(|operand| operand.value());
+        let has_near = operands.any(|operand| match operand {
+            BasicValueEnum::FloatValue(value) => value
+                .get_constant()
+                .is_some_and(|(number, _)| is_near(number)),
+            _ => false,
+        });
+        has_near && !is_equality
+    })
 }
 
 /// Whether a block only computes, and not much.
@@ -308,8 +352,35 @@ mod tests {
         }
     }
 
+    /// A branch around one side if `%x` compares so.
+    fn one_side(comparison: &str) -> String {
+        // LLVM itself converts short ones.
+        format!(
+            "%a = fmul float %x, %x
+             %s = fcmp {comparison}
+             br i1 %s, label %special, label %end
+             special: %u = fmul float %a, %x %v = fadd float %u, %a %w = fmul float %v, %u
+                      %b = fadd float %w, %v br label %end
+             end: %r = phi float [ %a, %0 ], [ %b, %special ] ret float %r"
+        )
+    }
+
     #[test]
-    fn long_sides_and_special_arguments_stay() {
+    fn one_side_is_converted_if_its_condition_is_near_one() {
+        let after = converted(&one_side("ogt float %x, 2.0"));
+        assert!(!after.contains("br "), "{after}");
+        for special in [
+            "ogt float %x, 0x7FF0000000000000",
+            "oeq float %x, 1.0",
+            "uno float %x, 0.0",
+        ] {
+            let after = converted(&one_side(special));
+            assert!(after.contains("br i1 %s"), "{after}");
+        }
+    }
+
+    #[test]
+    fn long_sides_stay() {
         let long: String = (0..=LONGEST_SIDE)
             .map(|place| format!("%a{} = fmul float %a{place}, %x\n", place + 1))
             .collect();
@@ -317,15 +388,6 @@ mod tests {
             .replace("%a0,", "%x,")
             .replace(&format!("%a{} =", LONGEST_SIDE + 1), "%a =");
         let after = converted(&two_sides(&long, "%b = fadd float %x, 1.0\n"));
-        assert!(after.contains("br i1 %c"), "{after}");
-        // LLVM itself converts short ones.
-        let after = converted(
-            "%a = fmul float %x, %x
-             br i1 %c, label %special, label %end
-             special: %u = fmul float %a, %x %v = fadd float %u, %a %w = fmul float %v, %u
-                      %b = fadd float %w, %v br label %end
-             end: %r = phi float [ %a, %0 ], [ %b, %special ] ret float %r",
-        );
         assert!(after.contains("br i1 %c"), "{after}");
     }
 
@@ -373,7 +435,8 @@ mod tests {
             }
             let name = self.name();
             let mut incoming = Vec::new();
-            self.text += &format!("  %c{name} = icmp slt i32 {from}, %q\n");
+            self.text += &format!("  %f{name} = sitofp i32 {from} to float\n");
+            self.text += &format!("  %c{name} = fcmp olt float %f{name}, 7.0\n");
             let no = if kind == 1 { "end" } else { "no" };
             if kind == 1 {
                 incoming.push(format!("[ {from}, %{} ]", self.block));

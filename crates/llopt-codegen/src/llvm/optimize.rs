@@ -158,7 +158,7 @@ fn longest_block(module: &Module<'_>) -> usize {
 }
 
 /// Instruction combination once over a function, which finds nearly everything; LLVM's own pipelines do the same.
-const COMBINE: &str = "instcombine<no-verify-fixpoint>";
+pub(crate) const COMBINE: &str = "instcombine<no-verify-fixpoint>";
 
 /// Whether an instruction computes a number in a scalar type of which two values share a register and some target has
 /// instructions for both: numbers of 8 and 16 bits, and those `singles` that the search for pairs may reach. The vendor's own
