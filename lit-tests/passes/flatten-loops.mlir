@@ -152,3 +152,26 @@ tt.func public @products(%n: i32, %a: tensor<32x32xf16>, %zero: tensor<32x32xf32
   } {tt.flatten}
   tt.return
 }
+
+// An inner loop of many iterations stays one, with the stages that both ask for.
+// CHECK-LABEL: @long_rows(
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-NOT: scf.if
+// CHECK: tt.num_stages = 3
+tt.func public @long_rows(%n: i32, %p: !tt.ptr<i32>) {
+  %c1 = arith.constant 1 : i32
+  %c0 = arith.constant 0 : i32
+  %c256 = arith.constant 256 : i32
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %r = scf.for %j = %c0 to %c256 step %c1 iter_args(%l = %c0) -> (i32) : i32 {
+      %t = tt.addptr %p, %j : !tt.ptr<i32>, i32
+      %v = tt.load %t : !tt.ptr<i32>
+      %m = arith.addi %l, %v : i32
+      scf.yield %m : i32
+    }
+    %q = tt.addptr %p, %i : !tt.ptr<i32>, i32
+    tt.store %q, %r : !tt.ptr<i32>
+  } {tt.flatten, tt.num_stages = 3 : i32}
+  tt.return
+}
