@@ -63,6 +63,14 @@ pub enum CodegenError {
         /// LLVM's message.
         message: String,
     },
+    /// A device library lacks a function that the kernel calls.
+    #[error("device library {}: it does not define '{function}', which the kernel calls", .path.display())]
+    UndefinedFunction {
+        /// The file.
+        path: PathBuf,
+        /// The name of the function.
+        function: String,
+    },
     /// The linker that makes a code object is missing or failed.
     #[error("cannot link the code object: {message}")]
     Linker {
@@ -99,9 +107,10 @@ impl CodegenError {
         match self {
             Self::UnsupportedOp { .. } | Self::MissingFeature { .. } => ErrorClass::Unsupported,
             Self::Invalid { .. } => ErrorClass::Invalid,
-            Self::MissingLibrary { .. } | Self::Library { .. } | Self::Linker { .. } => {
-                ErrorClass::Environment
-            }
+            Self::MissingLibrary { .. }
+            | Self::Library { .. }
+            | Self::UndefinedFunction { .. }
+            | Self::Linker { .. } => ErrorClass::Environment,
             Self::Bug { .. } => ErrorClass::Bug,
         }
     }

@@ -8,8 +8,10 @@ use inkwell::targets::TargetMachine;
 use llopt_codegen::error::CodegenError;
 use llopt_codegen::llvm::diagnostics::Diagnostics;
 use llopt_codegen::llvm::machine::Machine;
+use llopt_codegen::walk::location::describe;
 use llopt_codegen::walk::lower::LoweredModule;
 use llopt_codegen::{llvm::device_library, llvm::emit, llvm::optimize, walk::lower};
+use llopt_dialects::tt::ExternElementwiseOp;
 use llopt_dialects::ttg::WarpSpecializeOp;
 use llopt_dialects::ttng::WarpGroupDotOp;
 use llopt_mlir::ir::{OperationExt, Walk};
@@ -17,6 +19,7 @@ use llopt_plan::plans::Plans;
 use llopt_transforms::axis::AxisAnalysis;
 use melior::Context;
 use melior::ir::Module;
+use melior::ir::operation::OperationLike;
 
 use crate::own_thread::in_own_thread_within;
 use crate::pipeline::{self, Stage};
@@ -246,8 +249,32 @@ pub(crate) fn to_llvm<'c, 'ctx>(
     lowered.libraries = time.phase("link libraries", || {
         let optimizer = options.optimize.then_some(machine);
         device_library::link(llvm, &lowered.module, target, optimizer, &codegen)
+            .map_err(|error| at_its_call(error, module))
     })?;
     Ok(lowered)
+}
+
+/// An error about a function that the kernel names is one of the kernel, at the operation that names it.
+fn at_its_call(error: CodegenError, module: &Module<'_>) -> CodegenError {
+    let CodegenError::UndefinedFunction { function, .. } = &error else {
+        return error;
+    };
+    let mut named = None;
+    module
+        .as_operation()
+        .for_each_op(Walk::PreOrder, |operation| {
+            let call = ExternElementwiseOp::of(operation);
+            if named.is_none() && call.is_some_and(|call| call.symbol() == *function) {
+                named = Some(describe(operation.location()));
+            }
+        });
+    match named {
+        Some(location) => CodegenError::Invalid {
+            location,
+            message: error.to_string(),
+        },
+        None => error,
+    }
 }
 
 /// The result of the back end, unless LLVM has reported an error meanwhile: then the result may differ from the

@@ -263,6 +263,7 @@ impl From<CodegenError> for Error {
             }
             CodegenError::MissingLibrary { .. }
             | CodegenError::Library { .. }
+            | CodegenError::UndefinedFunction { .. }
             | CodegenError::Linker { .. } => Self::environment(text),
             CodegenError::Bug { stage, message } => Self::bug(format!("{stage}: {message}")),
         }

@@ -31,7 +31,7 @@ use crate::targets::back_end::back_end;
 /// searched for. Answers the libraries that were found without being named.
 ///
 /// # Errors
-/// A library is needed and not named, or its file cannot be read.
+/// A library is needed and not named, its file cannot be read, or it lacks a function.
 pub fn link<'ctx>(
     context: &'ctx Context,
     module: &Module<'ctx>,
@@ -73,10 +73,7 @@ pub fn link<'ctx>(
             found.push(path.clone());
         }
         if let Some(function) = reserved(&libraries, library.prefixes, options) {
-            return Err(CodegenError::Library {
-                path,
-                message: format!("it does not define '{function}', which the kernel calls"),
-            });
+            return Err(CodegenError::UndefinedFunction { path, function });
         }
         linked = true;
     }

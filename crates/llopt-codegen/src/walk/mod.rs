@@ -12,7 +12,7 @@ pub(crate) mod emit_late;
 pub(crate) mod function;
 pub(crate) mod late;
 pub(crate) mod loaded_words;
-pub(crate) mod location;
+pub mod location;
 pub mod lower;
 pub(crate) mod names;
 pub(crate) mod packed_masks;
