@@ -13,9 +13,7 @@
 //!    key `k ^ rest(L(m))` of that lane, and `S` grows by a dimension.
 //! 3. *In memory*: if `S` is not the whole axis yet, `2^p` partial results are left for each `rest`, in different
 //!    warps, or in different blocks of a cluster. They are combined through shared memory ([`memory`]): one of the
-//!    threads that hold a partial result writes it at `rest * 2^p + q`, where `q` numbers the cosets. The bits of `rest` are
-//!    ordered such that lanes beside each other write beside each other (`places_of`): in the order of the tensor, the
-//!    results of a thread would lie between them, and its lanes would write to few of the banks.
+//!    threads that hold a partial result writes it at `rest * 2^p + q`, where `q` numbers the cosets (`places`).
 //!
 //! # Copies of a result
 //!
@@ -50,6 +48,7 @@
 pub mod combination;
 pub mod kind;
 pub mod memory;
+mod places;
 mod price;
 pub mod warp;
 
@@ -60,14 +59,18 @@ use crate::element::Element;
 use crate::tensor::TensorType;
 use combination::Combination;
 use memory::Work;
+use places::{Places, RestNumbers};
 pub use price::{ReductionPrice, price};
-use warp::{Kept, LaneStep, Lanes, Repeats, together};
+use warp::{Kept, LaneStep, Lanes, Repeats};
+
+/// Keys, each with the registers that are combined for it.
+pub type Keys = Vec<(u32, Vec<usize>)>;
 
 /// The steps of a reduction; pure arithmetic on the layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReductionPlan {
-    /// The keys, each with the registers that are combined for it.
-    pub keys: Vec<(u32, Vec<usize>)>,
+    /// The keys.
+    pub keys: Keys,
     /// The steps between the lanes of a warp.
     pub lane_steps: Vec<LaneStep>,
     /// Which threads hold the same elements, or elements that other threads have combined.
@@ -76,10 +79,8 @@ pub struct ReductionPlan {
     pub partial_bits: u32,
     /// log2 of the elements of the result that a block holds.
     pub rest_bits: u32,
-    /// The bits of an element's number in the result that tell apart the elements of one block.
-    told_by: u32,
-    /// The position of each of them in memory.
-    order: Vec<u32>,
+    /// How these are numbered.
+    rest_numbers: RestNumbers,
     /// What each key adds to the position of a partial result.
     pub key_places: Vec<u32>,
     /// What each bit of the thread's number adds to it.
@@ -105,7 +106,7 @@ pub struct Writers {
 /// The relations among threads, by elimination with masks of threads: modulo what registers reach, and then along
 /// the axis modulo what a thread combines (`in_thread`).
 fn repeats(tensor: &TensorType, axis: Axis, registers: &Vectors, in_thread: &Echelon) -> Repeats {
-    let only_axis = (1u32 << axis.bits) - 1;
+    let only_axis = axis.mask();
     let threads = tensor.thread_bases();
     let lanes = (1u32 << tensor.thread_bits().0) - 1;
     let highest = |vector: u32| 1u32 << (31 - vector.leading_zeros());
@@ -168,9 +169,14 @@ impl Axis {
         self.bits
     }
 
+    /// The bits of a coordinate along the axis.
+    fn mask(self) -> u32 {
+        (1 << self.bits) - 1
+    }
+
     /// The coordinate along the axis.
     pub fn along(self, element: u32) -> u32 {
-        element >> self.low & ((1 << self.bits) - 1)
+        element >> self.low & self.mask()
     }
 
     /// The row-major number without the axis.
@@ -183,7 +189,7 @@ impl Axis {
 /// The registers of each place outside of the axis, in the order of the first of them. A bit of the register's number either adds a
 /// place that lower ones do not, which doubles the keys, or it doubles the registers of each key: the sum of the bits that make
 /// the same place says where the key is.
-fn keys_of(tensor: &TensorType, axis: Axis) -> Vec<(u32, Vec<usize>)> {
+fn keys_of(tensor: &TensorType, axis: Axis) -> Keys {
     // Of the bits so far: a register with what it adds to the place, and the number of its key.
     let mut registers = vec![(0, 0, 0)];
     let mut of_bits = Vec::new();
@@ -222,6 +228,26 @@ fn joined(axis: Axis, element: u32) -> u32 {
     axis.rest(element) << axis.bits | axis.along(element)
 }
 
+/// The vectors that a thread's registers reach, as (rest, along): elimination by the highest bit then tells which rests the
+/// registers have, and what is left of the axis where there is none.
+fn register_vectors(tensor: &TensorType, axis: Axis) -> Vectors {
+    let mut registers = Vectors::default();
+    for bit in 0..tensor.registers().trailing_zeros() {
+        registers.insert(joined(axis, tensor.element_in(1 << bit)));
+    }
+    registers
+}
+
+/// The space `S` after the first step: what registers with the same rest differ by.
+fn combined_in_thread(axis: Axis, registers: &Vectors) -> Echelon {
+    let mut combined = Echelon::new();
+    let rows = registers.rows.iter();
+    for vector in rows.filter(|vector| *vector & !axis.mask() == 0) {
+        combined.insert(*vector);
+    }
+    combined
+}
+
 /// The combinations between lanes, which extend what is `combined` of the axis already: a kernel of the lanes' rests
 /// modulo those of registers, by elimination with masks of lanes.
 fn lane_steps(
@@ -230,7 +256,7 @@ fn lane_steps(
     registers: &Vectors,
     combined: &mut Echelon,
 ) -> Vec<LaneStep> {
-    let only_axis = (1u32 << axis.bits) - 1;
+    let only_axis = axis.mask();
     let lanes = tensor.layout().flat_bases_of(Dim::LANE);
     let mut rows: Vec<(u32, u32)> = Vec::new();
     let mut lane_steps = Vec::new();
@@ -259,124 +285,34 @@ fn lane_steps(
     lane_steps
 }
 
-/// The order in memory of the bits that tell apart the elements of a result: those that single lanes change first.
-fn places_of(lanes: impl Iterator<Item = u32>, bits: u32) -> Vec<u32> {
-    let mut order: Vec<u32> = Vec::new();
-    let single = lanes.filter(|number| number.is_power_of_two());
-    for bit in single.map(u32::trailing_zeros).chain(0..bits) {
-        if !order.contains(&bit) {
-            order.push(bit);
-        }
-    }
-    let mut places = vec![0; order.len()];
-    for (place, bit) in (0..).zip(&order) {
-        places[*bit as usize] = place;
-    }
-    places
-}
-
-/// A number with its bits at these places.
-fn reordered(number: u32, places: &[u32]) -> u32 {
-    let bits = (0..).zip(places);
-    bits.fold(0, |all, (bit, place)| all | (number >> bit & 1) << place)
-}
-
 impl ReductionPlan {
     /// The plan for reducing `tensor` along `axis`.
     pub fn new(tensor: &TensorType, axis: usize) -> Self {
         let axis = Axis::of(tensor, axis);
         let keys = keys_of(tensor, axis);
-
-        // The registers' vectors as (rest, along), the rest in the high bits, so that elimination tells
-        // which registers have a wanted rest, and what is left of the axis when there is none.
-        let only_axis = (1u32 << axis.bits) - 1;
-        let mut registers = Vectors::default();
-        for bit in 0..tensor.registers().trailing_zeros() {
-            registers.insert(joined(axis, tensor.element_in(1 << bit)));
-        }
-        // S: the part of the axis that is combined already.
-        let mut combined = Echelon::of(&[]);
-        for vector in &registers.rows {
-            if vector & !only_axis == 0 {
-                combined.insert(*vector);
-            }
-        }
-
+        let registers = register_vectors(tensor, axis);
+        let mut combined = combined_in_thread(axis, &registers);
         let repeats = repeats(tensor, axis, &registers, &combined);
         let lane_steps = lane_steps(tensor, axis, &registers, &mut combined);
-        let thread_bases = tensor.thread_bases();
-        let within: Vec<u32> = (0..tensor.registers().trailing_zeros())
-            .map(|bit| tensor.element_in(1 << bit))
-            .chain(thread_bases.iter().copied())
-            .collect();
-        let mut rests = Echelon::of(&[]);
-        for element in &within {
-            rests.insert(axis.rest(*element));
-        }
-        let partial_bits = axis.bits - combined.rank();
-        let free = only_axis & !combined.pivots();
-        let told_by = rests.pivots();
-        let lanes = &thread_bases[..tensor.thread_bits().0 as usize];
-        let lanes = lanes
-            .iter()
-            .map(|element| together(axis.rest(*element), told_by));
-        let order = places_of(lanes, rests.rank());
-        let place = |element: u32| {
-            let coset = combined.reduce(axis.along(element));
-            let rest = reordered(together(axis.rest(element), told_by), &order);
-            rest << partial_bits | together(coset, free)
-        };
-
-        let (in_register, in_thread) = within.split_at(within.len() - thread_bases.len());
-        let mut seen = Echelon::of(&[]);
-        for element in in_register {
-            seen.insert(place(*element));
-        }
-        for element in in_thread {
-            seen.insert(place(*element));
-        }
-        // D: the relations among what blocks add to the rests; among these, the ones that add to the positions.
+        let places = Places::new(tensor, axis, combined);
         let blocks = tensor.block_bases();
-        let mut foreign = Echelon::of(&[]);
-        let mut exchanges = Vec::new();
-        for basis in blocks {
-            let Some(distance) = foreign.insert(rests.reduce(axis.rest(*basis))) else {
-                continue;
-            };
-            let element = (0..blocks.len())
-                .filter(|bit| distance >> bit & 1 == 1)
-                .fold(0, |all, bit| all ^ blocks[bit]);
-            if seen.insert(place(element)).is_none() {
-                exchanges.push(distance);
-            }
-        }
-        // Keys are numbered as the sums of those with the numbers 1, 2, 4, and so on.
-        let mut key_places = vec![0];
-        while key_places.len() < keys.len() {
-            let (_, registers) = &keys[key_places.len()];
-            let added = place(tensor.element_in(registers[0]));
-            for at in 0..key_places.len() {
-                key_places.push(key_places[at] ^ added);
-            }
-        }
         Self {
-            key_places,
-            thread_places: in_thread.iter().copied().map(place).collect(),
-            block_places: blocks.iter().copied().map(place).collect(),
+            key_places: places.of_keys(tensor, &keys),
+            thread_places: places.of_elements(&tensor.thread_bases()),
+            block_places: places.of_elements(blocks),
             keys,
             lane_steps,
             repeats,
-            partial_bits,
-            rest_bits: rests.rank(),
-            told_by,
-            order,
-            exchanges,
+            partial_bits: places.partial_bits(),
+            rest_bits: places.rest_bits(),
+            exchanges: places.exchanges(blocks),
+            rest_numbers: places.numbers,
         }
     }
 
     /// The position of the first partial result of an element of the result. Linear in the element's number.
     pub fn first_place(&self, rest: u32) -> u32 {
-        reordered(together(rest, self.told_by), &self.order) << self.partial_bits
+        self.rest_numbers.number(rest) << self.partial_bits
     }
 
     /// What is done in memory for threads that need the elements of the result which they hold.
