@@ -32,8 +32,8 @@
 //! yet.
 
 use std::cell::{Ref, RefCell};
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::cost::{Cost, IMPOSSIBLE, Known};
@@ -258,101 +258,165 @@ fn between(one: usize, other: usize) -> (usize, usize) {
     (one.min(other), one.max(other))
 }
 
-impl<'p> Reduction<'p> {
-    /// Folds nodes as long as that saves time.
-    pub(super) fn of(whole: &'p Problem<'_>) -> Self {
+/// What is left while nodes are folded.
+struct Remaining<'p> {
+    /// The costs of the labels of each node, folded ones too.
+    nodes: &'p [Vec<Cost>],
+    /// The nodes that are not folded.
+    is_left: Vec<bool>,
+    /// The neighbours of each node.
+    around: Vec<Vec<usize>>,
+    /// The edges, by their smaller node.
+    edges: BTreeMap<(usize, usize), Left<'p>>,
+}
+
+/// The edge that a node becomes.
+struct Fold {
+    /// Its ends, the first neighbour of the node first.
+    ends: [usize; 2],
+    /// How many folded edges it then contains one in the other.
+    depth: u32,
+}
+
+impl<'p> Remaining<'p> {
+    /// All of a problem.
+    fn of(whole: &'p Problem<'_>) -> Self {
         let mut around: Vec<Vec<usize>> = vec![Vec::new(); whole.nodes.len()];
-        let mut edges: BTreeMap<(usize, usize), Left<'p>> = BTreeMap::new();
+        let mut edges = BTreeMap::new();
         for (&(low, high), costs) in &whole.edges {
             around[low].push(high);
             around[high].push(low);
             let costs = EdgeCosts::as_of(costs);
             edges.insert((low, high), Left { costs, depth: 0 });
         }
-        let mut folded: Vec<Rc<Folded<'p>>> = Vec::new();
-        let mut is_left = vec![true; whole.nodes.len()];
-        // A node waits while a neighbour was folded in the same round, so that a chain is folded as a tree and not as a list.
-        let mut waits_in = vec![0; whole.nodes.len()];
-        let mut next: Vec<usize> = (0..whole.nodes.len()).collect();
-        let mut round = 0;
-        while !next.is_empty() {
-            round += 1;
-            let mut later = Vec::new();
-            for node in std::mem::take(&mut next) {
-                if !is_left[node] || around[node].len() > 2 {
-                    continue;
-                }
-                if waits_in[node] == round {
-                    later.push(node);
-                    continue;
-                }
-                let Some([one, other]) = ends(node, &around, whole) else {
-                    continue;
-                };
-                let depths = around[node]
-                    .iter()
-                    .map(|&near| edges[&between(node, near)].depth);
-                let present = edges.get(&between(one, other)).map_or(0, |edge| edge.depth);
-                let depth = depths.fold(present, u32::max) + 1;
-                if depth > DEEPEST {
-                    continue;
-                }
-                let others = std::mem::take(&mut around[node]);
-                let parts = others.iter().map(|&near| Part {
-                    costs: edges
-                        .remove(&between(node, near))
-                        .expect("it is there")
-                        .costs,
-                    is_low: node < near,
-                });
-                let gone = Rc::new(Folded {
-                    node,
-                    own: &whole.nodes[node],
-                    parts: parts.collect(),
-                    others,
-                });
-                for &near in &gone.others {
-                    around[near].retain(|&far| far != node);
-                }
-                is_left[node] = false;
-                let sizes = [one, other].map(|end| whole.nodes[end].len());
-                let (low, high) = between(one, other);
-                let between = Rc::new(Between::new(Rc::clone(&gone), sizes, one != low));
-                let known = Rc::clone(&between.known.borrow());
-                match edges.entry((low, high)) {
-                    Entry::Vacant(edge) => {
-                        around[one].push(other);
-                        around[other].push(one);
-                        let columns = whole.nodes[high].len();
-                        let costs = EdgeCosts::of_term(columns, between, known);
-                        edge.insert(Left { costs, depth });
-                    }
-                    Entry::Occupied(mut edge) => {
-                        let edge = edge.get_mut();
-                        edge.costs.add(between, &known);
-                        edge.depth = depth;
-                    }
-                }
-                for end in [one, other] {
-                    waits_in[end] = round;
-                    later.push(end);
-                }
-                folded.push(gone);
-            }
-            later.sort_unstable();
-            later.dedup();
-            next = later;
+        Self {
+            nodes: &whole.nodes,
+            is_left: vec![true; whole.nodes.len()],
+            around,
+            edges,
         }
-        let left: Vec<usize> = (0..is_left.len()).filter(|&node| is_left[node]).collect();
-        let mut number = vec![0; is_left.len()];
+    }
+
+    /// The ends of the edge that a node with one or two neighbours is folded into; none where there is no such edge, or where
+    /// it takes longer to fold the node than it saves.
+    fn ends(&self, node: usize) -> Option<[usize; 2]> {
+        let size = |node: usize| self.nodes[node].len();
+        match self.around[node][..] {
+            [one, other] => {
+                let pairs = size(one) + size(other);
+                (size(one) * size(other) <= PASSES * pairs).then_some([one, other])
+            }
+            [one] => {
+                let mut beside = self.around[one].iter().copied();
+                Some([one, beside.find(|&other| other != node)?])
+            }
+            _ => None,
+        }
+    }
+
+    /// What a node would become; none if it stays, as one stays whose edge would be too deep.
+    fn fold_of(&self, node: usize) -> Option<Fold> {
+        // A folded node has no neighbours, and no ends.
+        let ends = self.ends(node)?;
+        let depth = |pair: (usize, usize)| self.edges.get(&pair).map_or(0, |edge| edge.depth);
+        let parts = self.around[node].iter();
+        let deepest = parts
+            .map(|&near| depth(between(node, near)))
+            .fold(depth(between(ends[0], ends[1])), u32::max);
+        let depth = deepest + 1;
+        (depth <= DEEPEST).then_some(Fold { ends, depth })
+    }
+
+    /// Removes a node with its edges.
+    fn remove(&mut self, node: usize) -> Rc<Folded<'p>> {
+        self.is_left[node] = false;
+        let others = std::mem::take(&mut self.around[node]);
+        for &near in &others {
+            self.around[near].retain(|&far| far != node);
+        }
+        let parts = others.iter().map(|&near| {
+            let edge = self.edges.remove(&between(node, near));
+            Part {
+                costs: edge.expect("neighbours have an edge").costs,
+                is_low: node < near,
+            }
+        });
+        Rc::new(Folded {
+            node,
+            own: &self.nodes[node],
+            parts: parts.collect(),
+            others,
+        })
+    }
+
+    /// Replaces a node and its edges by one edge, or adds them to the edge that is there.
+    fn fold(&mut self, node: usize, fold: &Fold) -> Rc<Folded<'p>> {
+        let gone = self.remove(node);
+        let [one, other] = fold.ends;
+        let sizes = fold.ends.map(|end| self.nodes[end].len());
+        let (low, high) = between(one, other);
+        let folded = Rc::new(Between::new(Rc::clone(&gone), sizes, one != low));
+        let known = Rc::clone(&folded.known.borrow());
+        match self.edges.entry((low, high)) {
+            Entry::Vacant(edge) => {
+                self.around[one].push(other);
+                self.around[other].push(one);
+                let columns = self.nodes[high].len();
+                let costs = EdgeCosts::of_term(columns, folded, known);
+                edge.insert(Left {
+                    costs,
+                    depth: fold.depth,
+                });
+            }
+            Entry::Occupied(mut edge) => {
+                let edge = edge.get_mut();
+                edge.costs.add(folded, &known);
+                edge.depth = fold.depth;
+            }
+        }
+        gone
+    }
+
+    /// The nodes that are left, and the problem of these alone.
+    fn numbered(self) -> (Vec<usize>, Problem<'p>) {
+        let left: Vec<usize> = (0..self.nodes.len())
+            .filter(|&node| self.is_left[node])
+            .collect();
+        let mut number = vec![0; self.nodes.len()];
         let mut problem = Problem::new();
         for &node in &left {
-            number[node] = problem.add_node(whole.nodes[node].clone());
+            number[node] = problem.add_node(self.nodes[node].clone());
         }
-        let numbered = edges.into_iter();
-        problem.edges = numbered
+        let edges = self.edges.into_iter();
+        problem.edges = edges
             .map(|((low, high), edge)| ((number[low], number[high]), edge.costs))
             .collect();
+        (left, problem)
+    }
+}
+
+impl<'p> Reduction<'p> {
+    /// Folds nodes as long as that saves time.
+    pub(super) fn of(whole: &'p Problem<'_>) -> Self {
+        let mut remaining = Remaining::of(whole);
+        let mut folded = Vec::new();
+        let mut next: BTreeSet<usize> = (0..whole.nodes.len()).collect();
+        while !next.is_empty() {
+            // A node waits while a neighbour was folded in the same round, so that a chain is folded as a tree and not as a
+            // list.
+            let mut later = BTreeSet::new();
+            for node in std::mem::take(&mut next) {
+                if later.contains(&node) {
+                    continue;
+                }
+                if let Some(fold) = remaining.fold_of(node) {
+                    later.extend(fold.ends);
+                    folded.push(remaining.fold(node, &fold));
+                }
+            }
+            next = later;
+        }
+        let (left, problem) = remaining.numbered();
         Self {
             problem,
             left,
@@ -372,23 +436,6 @@ impl<'p> Reduction<'p> {
             labels[gone.node] = gone.best(others);
         }
         Labelling { labels, ..found }
-    }
-}
-
-/// The ends of the edge that a node with one or two neighbours is folded into, the first of its neighbours first; none where
-/// there is no such edge, or where it takes longer to fold the node than it saves.
-fn ends(node: usize, around: &[Vec<usize>], whole: &Problem<'_>) -> Option<[usize; 2]> {
-    let size = |node: usize| whole.nodes[node].len();
-    match around[node][..] {
-        [one, other] => {
-            let pairs = size(one) + size(other);
-            (size(one) * size(other) <= PASSES * pairs).then_some([one, other])
-        }
-        [one] => {
-            let mut beside = around[one].iter().copied();
-            Some([one, beside.find(|&other| other != node)?])
-        }
-        _ => None,
     }
 }
 
