@@ -120,7 +120,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let Some(element) = types::element(node.tensor.element()) else {
             return Vec::new();
         };
-        let (outer, depth) = (factor.operand, 1 - factor.operand);
         let Some(to) = self.with_k_contiguous(factor, product) else {
             return Vec::new();
         };
@@ -129,60 +128,30 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         };
         let access = self.loads_of(producer).into_iter().next();
         let fastest = access.as_ref().map(|access| access.described().order());
-        if fastest.is_some_and(|order| order.first() == Some(&(depth as u32))) {
+        let depth = 1 - factor.operand as u32;
+        if fastest.is_some_and(|order| order.first() == Some(&depth)) {
             return Vec::new();
         }
-        let bytes = u64::from(node.bits / 8).max(1);
-        let threads = self.grid.num_warps * self.grid.threads_per_warp;
-        let elements: u64 = shape.iter().product();
-        let most = (elements / u64::from(threads)).max(1);
-        let group = (GROUP / bytes).max(1);
-        let blocks = self.default_blocked(&shape).cga_layout;
         let mut rectangles: Vec<Rectangle> = Vec::new();
-        for down in (0..=group.ilog2()).map(|bit| 1u64 << bit) {
-            let down = down.min(shape[depth]).min(most);
-            let across = group.min(shape[outer]).min((most / down).max(1));
-            let orders = [[depth as u32, outer as u32], [outer as u32, depth as u32]];
-            let bits = 0..=self.grid.threads_per_warp.ilog2();
-            for (bit, order) in bits.flat_map(|bit| orders.map(|order| (bit, order))) {
-                let below = 1u64 << bit;
-                let beside = u64::from(self.grid.threads_per_warp) / below;
-                if below * down > shape[depth] || beside * across > shape[outer] {
-                    continue;
-                }
-                let place = |of_depth: u64, of_outer: u64| {
-                    let mut both = vec![0; 2];
-                    (both[depth], both[outer]) = (of_depth as u32, of_outer as u32);
-                    both
-                };
-                let warps = u64::from(self.grid.num_warps);
-                let along = (shape[outer] / (beside * across)).clamp(1, warps);
-                let blocked = Blocked {
-                    size_per_thread: place(down, across),
-                    threads_per_warp: place(below, beside),
-                    warps_per_cta: place(warps / along, along),
-                    order: order.to_vec(),
-                    cga_layout: blocks.clone(),
-                };
-                let layout = self.catalog.layout(Encoding::Blocked(blocked), node.shape);
-                let Some(map) = self.catalog.map(layout) else {
-                    continue;
-                };
-                let load = access.as_ref().map_or(0.0, |access| {
-                    let layout = self.catalog.linear(map);
-                    let kept = self.kept;
-                    kept.cost_of_access(access, (map, &layout), self.costs)
+        for (down, blocked) in self.in_rectangles(&shape, factor.operand, node.bits) {
+            let layout = self.catalog.layout(Encoding::Blocked(blocked), node.shape);
+            let Some(map) = self.catalog.map(layout) else {
+                continue;
+            };
+            let load = access.as_ref().map_or(0.0, |access| {
+                let layout = self.catalog.linear(map);
+                let kept = self.kept;
+                kept.cost_of_access(access, (map, &layout), self.costs)
+            });
+            let onwards = least_onwards((self.catalog, self.costs), node.tensor, map, to);
+            if rectangles.iter().all(|known| known.layout != layout) {
+                rectangles.push(Rectangle {
+                    down,
+                    layout,
+                    map,
+                    load,
+                    least: load + onwards,
                 });
-                let onwards = least_onwards((self.catalog, self.costs), node.tensor, map, to);
-                if rectangles.iter().all(|known| known.layout != layout) {
-                    rectangles.push(Rectangle {
-                        down,
-                        layout,
-                        map,
-                        load,
-                        least: load + onwards,
-                    });
-                }
             }
         }
         let onwards = |map| match self.catalog.is_in_memory(to) {
@@ -197,6 +166,47 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
         };
         cheapest(rectangles, onwards)
+    }
+
+    /// The layouts of a factor in which each thread has a rectangle, with the rows of that: each number of rows whose elements
+    /// a thread can have, with vectors as wide as they can be beside it, and each arrangement of the lanes of a warp.
+    fn in_rectangles(&self, shape: &[u64], operand: usize, bits: u32) -> Vec<(u64, Blocked)> {
+        let (outer, depth) = (operand, 1 - operand);
+        let lanes = self.grid.threads_per_warp;
+        let warps = u64::from(self.grid.num_warps);
+        let elements: u64 = shape.iter().product();
+        let most = (elements / (warps * u64::from(lanes))).max(1);
+        let group = (GROUP / u64::from(bits / 8).max(1)).max(1);
+        let blocks = self.default_blocked(shape).cga_layout;
+        let place = |of_depth: u64, of_outer: u64| {
+            let mut both = vec![0; 2];
+            (both[depth], both[outer]) = (of_depth as u32, of_outer as u32);
+            both
+        };
+        let mut layouts = Vec::new();
+        for down in (0..=group.ilog2()).map(|bit| 1u64 << bit) {
+            let down = down.min(shape[depth]).min(most);
+            let across = group.min(shape[outer]).min((most / down).max(1));
+            let orders = [[depth as u32, outer as u32], [outer as u32, depth as u32]];
+            let bits = 0..=lanes.ilog2();
+            for (bit, order) in bits.flat_map(|bit| orders.map(|order| (bit, order))) {
+                let below = 1u64 << bit;
+                let beside = u64::from(lanes) / below;
+                if below * down > shape[depth] || beside * across > shape[outer] {
+                    continue;
+                }
+                let along = (shape[outer] / (beside * across)).clamp(1, warps);
+                let blocked = Blocked {
+                    size_per_thread: place(down, across),
+                    threads_per_warp: place(below, beside),
+                    warps_per_cta: place(warps / along, along),
+                    order: order.to_vec(),
+                    cga_layout: blocks.clone(),
+                };
+                layouts.push((down, blocked));
+            }
+        }
+        layouts
     }
 
     /// The layout in which a product takes a factor with consecutive elements along k together, if nothing transposes
