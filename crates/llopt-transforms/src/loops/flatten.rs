@@ -302,24 +302,36 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
         initial
     }
 
-    /// The start of an outer iteration: the number of remaining iterations of the inner loop, and the values of
-    /// `begun`.
+    /// The start of an outer iteration, if the inner loop has no iteration left: the number of its iterations, and the values
+    /// of `begun`. Otherwise these are `known`.
     fn begin(
         &self,
         rewriter: &mut Rewriter<'c, 'a>,
         mut mapping: Mapping<'c, 'a>,
         begun: &[Value<'c, 'a>],
-        zero_and_one: [Value<'c, 'a>; 2],
+        known: &[Value<'c, 'a>],
+        [zero, one]: [Value<'c, 'a>; 2],
     ) -> Vec<Value<'c, 'a>> {
-        for operation in &self.before {
-            mapping.copy(rewriter, *operation);
-        }
-        let bounds = self.bounds().map(|bound| mapping.get(bound));
         let location = self.outer.operation().loc();
-        let mut arithmetic = Arithmetic { rewriter, location };
-        let mut begins = vec![self.iterations(&mut arithmetic, bounds, zero_and_one)];
-        begins.extend(begun.iter().map(|value| mapping.get(*value)));
-        begins
+        let is_first = Arithmetic { rewriter, location }.is_equal(known[0], zero);
+        let start = If::build(
+            rewriter,
+            location,
+            is_first,
+            &types_of(known),
+            |rewriter| {
+                for operation in &self.before {
+                    mapping.copy(rewriter, *operation);
+                }
+                let bounds = self.bounds().map(|bound| mapping.get(bound));
+                let mut arithmetic = Arithmetic { rewriter, location };
+                let mut begins = vec![self.iterations(&mut arithmetic, bounds, [zero, one])];
+                begins.extend(begun.iter().map(|value| mapping.get(*value)));
+                begins
+            },
+            |_| known.to_vec(),
+        );
+        start.results()
     }
 
     /// An iteration of the inner loop; returns the values that it carries on. If the inner loop may have no
@@ -338,33 +350,48 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
         let location = self.outer.operation().loc();
         let mut arithmetic = Arithmetic { rewriter, location };
         let is_run = arithmetic.is_below(number, upper, inner.is_unsigned());
-        let types: Vec<Type> = carried.iter().map(|value| value.r#type()).collect();
         let body = If::build(
             rewriter,
             location,
             is_run,
-            &types,
+            &types_of(carried),
             |rewriter| mapping.copy_body(rewriter, inner),
             |_| carried.to_vec(),
         );
         body.results()
     }
 
-    /// The end of an outer iteration: the next number, and the values that the outer loop carries on.
+    /// The end of an outer iteration, if it is one: the next number, and the values that the outer loop carries on. Otherwise
+    /// these stay as they are.
     fn end(
         &self,
         rewriter: &mut Rewriter<'c, 'a>,
         mut mapping: Mapping<'c, 'a>,
-        number: Value<'c, 'a>,
+        is_last: Value<'c, 'a>,
+        stays: &[Value<'c, 'a>],
     ) -> Vec<Value<'c, 'a>> {
-        for operation in &self.after {
-            mapping.copy(rewriter, *operation);
-        }
         let (outer, location) = (self.outer, self.outer.operation().loc());
-        let mut ends = vec![Arithmetic { rewriter, location }.add(number, outer.step())];
-        ends.extend(outer.yielded().into_iter().map(|value| mapping.get(value)));
-        ends
+        let end = If::build(
+            rewriter,
+            location,
+            is_last,
+            &types_of(stays),
+            |rewriter| {
+                for operation in &self.after {
+                    mapping.copy(rewriter, *operation);
+                }
+                let mut ends = vec![Arithmetic { rewriter, location }.add(stays[0], outer.step())];
+                ends.extend(outer.yielded().into_iter().map(|value| mapping.get(value)));
+                ends
+            },
+            |_| stays.to_vec(),
+        );
+        end.results()
     }
+}
+
+fn types_of<'c>(values: &[Value<'c, '_>]) -> Vec<Type<'c>> {
+    values.iter().map(|value| value.r#type()).collect()
 }
 
 /// Whether the induction variable of a loop has at most 64 bits.
@@ -411,26 +438,13 @@ pub fn flatten<'c: 'a, 'a>(
     let (left, number, of_outer) = (carried[0], carried[1], &carried[2..of_inner]);
 
     // The start of an outer iteration.
-    let mut arithmetic = Arithmetic { rewriter, location };
-    let is_first = arithmetic.is_equal(left, zero);
     let mut known = vec![left];
     known.extend(&carried[of_inner..]);
-    let types: Vec<Type> = known.iter().map(|value| value.r#type()).collect();
-    let first = If::build(
-        rewriter,
-        location,
-        is_first,
-        &types,
-        |rewriter| {
-            let mapping = Mapping::iteration(outer, number, of_outer);
-            nest.begin(rewriter, mapping, &begun, [zero, one])
-        },
-        |_| known,
-    );
-    let begun = first.results();
+    let iteration = || Mapping::iteration(outer, number, of_outer);
+    let begun = nest.begin(rewriter, iteration(), &begun, &known, [zero, one]);
     let (left, inner_number) = (begun[0], begun[1]);
     let (of_inner, handed_on) = begun[2..].split_at(inner.initial().len());
-    let mut mapping = Mapping::iteration(outer, number, of_outer);
+    let mut mapping = iteration();
     for (from, to) in nest.handed_on.iter().zip(handed_on) {
         mapping.map(*from, *to);
     }
@@ -453,17 +467,8 @@ pub fn flatten<'c: 'a, 'a>(
     }
     let mut stays = vec![number];
     stays.extend(of_outer);
-    let types: Vec<Type> = stays.iter().map(|value| value.r#type()).collect();
-    let last = If::build(
-        rewriter,
-        location,
-        is_last,
-        &types,
-        |rewriter| nest.end(rewriter, mapping, number),
-        |_| stays,
-    );
     let mut yielded = vec![left];
-    yielded.extend(last.results());
+    yielded.extend(nest.end(rewriter, mapping, is_last, &stays));
     yielded.push(next_number);
     yielded.extend(next);
     yielded.extend(handed_on);
