@@ -259,47 +259,66 @@ impl<'c: 'a, 'a> Skipping<'c, 'a> {
         let [zero, one] = [0, 1].map(|value| arithmetic.constant(number, value));
         let count = self.count(rewriter, all);
 
-        let mut attributes = of.operation().attrs();
-        attributes.retain(|(name, _)| *name != UNSIGNED);
-        attributes.extend(self.compared());
+        // The loop carries what kept iterations change, and what the search has of the current word.
         let word = IntegerType::new(rewriter.context(), BITS as u32).into();
         let mut arithmetic = Arithmetic { rewriter, location };
         let before_first = arithmetic.constant(number, -BITS);
         let none = arithmetic.constant(word, 0);
-        let with_carried = || of.carried().into_iter().zip(&self.carried).enumerate();
-        let is_kept = |carried: &Carried<'c, 'a>| matches!(carried, Carried::Kept);
-        let kept: Vec<usize> = with_carried()
-            .filter(|(_, (_, carried))| is_kept(carried))
-            .map(|(index, _)| index)
+        let kept: Vec<usize> = (0..self.carried.len())
+            .filter(|&index| matches!(self.carried[index], Carried::Kept))
             .collect();
         let mut initial: Vec<Value> = kept.iter().map(|&index| of.initial()[index]).collect();
         initial.extend([before_first, none]);
-        let new = For::build(
-            rewriter,
-            location,
-            [zero, count, one],
-            &initial,
-            &attributes,
-        );
+        let mut attributes = of.operation().attrs();
+        attributes.retain(|(name, _)| *name != UNSIGNED);
+        attributes.extend(self.compared());
+        let bounds = [zero, count, one];
+        let new = For::build(rewriter, location, bounds, &initial, &attributes);
         rewriter.set_to_end(new.body());
         let arguments = new.carried();
-        let searched = self.search(
-            rewriter,
-            all,
-            [arguments[kept.len()], arguments[kept.len() + 1]],
-        );
+        let (values, of_search) = arguments.split_at(kept.len());
+        let searched = self.search(rewriter, all, [of_search[0], of_search[1]]);
+        let mapping = self.iterate(rewriter, searched.iteration, values);
+        let mut yielded: Vec<Value> = kept
+            .iter()
+            .map(|&index| mapping.get(of.yielded()[index]))
+            .collect();
+        yielded.extend([searched.first, searched.rest]);
+        yield_values(rewriter, location, &yielded);
+        for operation in new.operations().into_iter().rev() {
+            if operation.is_trivially_dead() {
+                operation.erase();
+            }
+        }
 
+        for (position, &index) in kept.iter().enumerate() {
+            of.results()[index].replace_all_uses(new.results()[position]);
+        }
+        for (index, result) in of.results().into_iter().enumerate() {
+            result.replace_all_uses(of.initial()[index]);
+        }
+        of.operation().erase();
+    }
+
+    /// A kept iteration, with these values of what kept iterations change: the body with the block of its conditional in place
+    /// of it.
+    fn iterate(
+        &self,
+        rewriter: &mut Rewriter<'c, 'a>,
+        iteration: Value<'c, 'a>,
+        kept: &[Value<'c, 'a>],
+    ) -> Mapping<'c, 'a> {
+        let (of, location) = (self.of, self.of.operation().loc());
         let mut mapping = Mapping::new();
-        let own = self.number(rewriter, searched.iteration);
-        mapping.map(of.number(), own);
-        let mut next = arguments.iter();
-        for (index, (argument, carried)) in with_carried() {
-            let first = of.initial()[index];
+        mapping.map(of.number(), self.number(rewriter, iteration));
+        let mut kept = kept.iter();
+        let arguments = of.carried().into_iter().zip(of.initial());
+        for ((argument, first), carried) in arguments.zip(&self.carried) {
             let own = match carried {
                 Carried::Same => first,
-                Carried::Kept => *next.next().expect("it is carried"),
+                Carried::Kept => *kept.next().expect("it is carried"),
                 Carried::Moves(steps) => steps.iter().fold(first, |value, step| {
-                    step.times(rewriter, location, value, searched.iteration)
+                    step.times(rewriter, location, value, iteration)
                 }),
             };
             mapping.map(argument, own);
@@ -319,24 +338,7 @@ impl<'c: 'a, 'a> Skipping<'c, 'a> {
                 mapping.map(result, value);
             }
         }
-        let mut yielded: Vec<Value> = kept
-            .iter()
-            .map(|&index| mapping.get(of.yielded()[index]))
-            .collect();
-        yielded.extend([searched.first, searched.rest]);
-        yield_values(rewriter, location, &yielded);
-        for operation in new.operations().into_iter().rev() {
-            if operation.is_trivially_dead() {
-                operation.erase();
-            }
-        }
-        for (position, &index) in kept.iter().enumerate() {
-            of.results()[index].replace_all_uses(new.results()[position]);
-        }
-        for (index, result) in of.results().into_iter().enumerate() {
-            result.replace_all_uses(of.initial()[index]);
-        }
-        of.operation().erase();
+        mapping
     }
 
     /// How the number of iterations is compared: where the numbers of a loop are not negative, there are not more of them
