@@ -96,6 +96,7 @@ mod ping_pong;
 pub mod prefetch;
 mod price;
 mod quotients;
+mod reads;
 mod rewrite;
 pub(crate) mod ring;
 mod running;

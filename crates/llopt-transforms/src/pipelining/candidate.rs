@@ -6,7 +6,7 @@ use llopt_dialects::tables::types::{Pointer, element_or_self};
 use llopt_mlir::ir::{OperationExt, ValueExt, attr};
 use llopt_mlir::rewrite::Rewriter;
 use llopt_plan::plans::Plans;
-use llopt_target::Feature;
+use llopt_target::{Feature, Target};
 use melior::ir::{OperationRef, ValueLike};
 
 use super::account::{LoopAccount, Pipelined, place};
@@ -47,6 +47,49 @@ pub(super) struct Candidate<'c, 'a> {
     pub(super) overlaps: bool,
     /// Registers of a thread for what is loaded to registers in an iteration.
     pub(super) passing: u32,
+}
+
+/// What a block takes of a multiprocessor during a loop.
+struct Block {
+    target: Target,
+    threads: u32,
+    /// Registers of a thread.
+    registers: u32,
+    /// Bytes of shared memory for one slot of all rings.
+    per_slot: u64,
+    /// Bytes of shared memory for all else.
+    others: u64,
+}
+
+impl Block {
+    /// The block of a loop's kernel.
+    ///
+    /// # Errors
+    /// What is wrong with the buffers of the kernel.
+    fn of(candidate: &Candidate<'_, '_>, plans: &Plans) -> Result<Self, String> {
+        let target = plans.target();
+        let threads = candidate.warps * target.warp_size();
+        let most = target.plain_registers_of_each(threads);
+        Ok(Self {
+            target,
+            threads,
+            registers: candidate.registers(plans).min(most),
+            per_slot: candidate.bytes_of_a_slot(),
+            others: candidate.other_bytes(candidate.of, plans)?,
+        })
+    }
+
+    /// Bytes of shared memory for rings.
+    fn room(&self) -> u64 {
+        u64::from(self.target.shared_memory_limit()).saturating_sub(self.others)
+    }
+
+    /// Blocks that are resident with so many slots, and so many more registers of a thread.
+    fn resident(&self, slots: u64, more: u32) -> u32 {
+        let bytes = self.others + slots * self.per_slot;
+        let registers = self.registers + more;
+        self.target.resident_blocks(self.threads, registers, bytes)
+    }
 }
 
 impl<'c: 'a, 'a> Candidate<'c, 'a> {
@@ -232,88 +275,40 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         facts: &AxisAnalysis,
         plans: &Plans,
     ) -> Result<Pipelined, String> {
-        let (of, target) = (self.of, plans.target());
-        let per_slot = self.bytes_of_a_slot();
-        let others = self.other_bytes(of, plans)?;
-        let room = u64::from(target.shared_memory_limit()).saturating_sub(others);
-        let threads = self.warps * target.warp_size();
-        let wanted_registers = self.registers(plans);
-        let registers = wanted_registers.min(target.plain_registers_of_each(threads));
-        let iterations = induction::most_iterations(of);
-        let factors: Vec<OperationRef> = self.loads.iter().map(Load::operation).collect();
-        let rings = depth::Rings {
-            asked: self.most_stages(wanted, facts, plans),
-            iterations,
-            needed: scheduled.stages,
-            loaded: match residence.is_filled_once {
-                true => scheduled.loaded_stages,
-                false => scheduled.stages,
-            },
-            fit: room / per_slot.max(1),
-            runs_on: !self.running.is_empty(),
-            copies: self.loads.iter().any(Load::is_copied),
-            through_registers: self.through_registers(plans),
-            by_memory: scheduled.is_bound_by_memory(),
-            warps: self.warps,
-            spills: wanted_registers > registers,
-            only_sums: only_add_up(of),
-            waiting: beside::waiting(of, &factors, scheduled, self.warps, plans),
-        };
-        let most = if residence.is_alone { 1 } else { u32::MAX };
-        let resident = |slots| {
-            let bytes = others + slots * per_slot;
-            target.resident_blocks(threads, registers, bytes).min(most)
-        };
+        let (of, overlaps, warps) = (self.of, self.overlaps, self.warps);
+        let block = Block::of(&self, plans)?;
+        let rings = self.rings(wanted, scheduled, residence, &block, facts, plans);
         let waits = !rings.copies && self.running.is_empty();
-        if (waits || self.begins_often()) && !target.llvm_allocates_registers() {
-            let blocks = |slots, more| {
-                let bytes = others + slots * per_slot;
-                target.resident_blocks(threads, registers + more, bytes)
-            };
-            let iteration = Iteration::of(scheduled, self.warps, target);
-            if iteration.time(blocks(1, 0)) <= iteration.time_ahead(blocks(2, self.passing)) {
-                return Err("other blocks hide the latency of its loads".to_owned());
-            }
+        if (waits || self.begins_often()) && self.is_hidden_by_blocks(scheduled, &block) {
+            return Err("other blocks hide the latency of its loads".to_owned());
         }
-        let Some(depth) = rings.depth(resident) else {
+        let most = if residence.is_alone { 1 } else { u32::MAX };
+        let Some(depth) = rings.depth(|slots| block.resident(slots, 0).min(most)) else {
             return Err(format!(
-                "two stages take {} bytes of shared memory, of which {room} are free",
-                per_slot * (1 + u64::from(!self.running.is_empty()))
+                "two stages take {} bytes of shared memory, of which {} are free",
+                block.per_slot * (1 + u64::from(!self.running.is_empty())),
+                block.room()
             ));
         };
-        let held = !depth.outstanding && self.holds(depth.stages, facts, plans);
         let unrolled = if depth.outstanding { HALVES } else { 1 };
-        let (loads, stages) = (&self.loads, depth.stages);
-        let end = last_iterations::end(of, loads, stages, unrolled, self.warps, plans);
-        let design = Design {
-            end,
-            held,
-            of,
-            loads: self.loads,
-            feeders: self.feeders,
-            running: self.running,
-            stages: depth.stages as usize,
-            early: depth.early,
-            outstanding: depth.outstanding,
-        };
+        let design = self.design(depth, unrolled, facts, plans);
         let slots = design.slots() as u32;
         let copies = design.loads.iter().filter(|load| load.is_copied());
         let copies = copies.count() as u32;
         let pipelined = Pipelined {
             stages: depth.stages,
-            iterations,
+            iterations: rings.iterations,
             slots,
-            bytes: per_slot * u64::from(slots),
+            bytes: block.per_slot * u64::from(slots),
             copies,
             through_registers: design.loads.len() as u32 - copies,
             feeders: design.feeders.len() as u32,
-            held,
+            held: design.held,
             running: design.running.len() as u32,
             unrolled,
             ..Pipelined::of(scheduled, wanted)
         };
-        let of_context = of.operation().ctx();
-        let mut rewriter = Rewriter::new(of_context);
+        let mut rewriter = Rewriter::new(of.operation().ctx());
         // Of the loops that take its place none is pipelined again.
         of.operation().remove_attr(STAGES);
         let new = rewrite(&mut rewriter, design);
@@ -321,17 +316,82 @@ impl<'c: 'a, 'a> Candidate<'c, 'a> {
         first_waits::defer(&mut rewriter, new);
         if depth.outstanding {
             // Later, when accesses have their final form.
-            let factor = attr::i32(of_context, HALVES as i32);
+            let factor = attr::i32(new.operation().ctx(), unrolled as i32);
             new.operation().set_attr(FACTOR, factor);
         } else {
-            if self.overlaps {
-                overlap::run_until_read(&mut rewriter, new, self.warps, plans);
+            if overlaps {
+                overlap::run_until_read(&mut rewriter, new, warps, plans);
             }
             if pipelined.running > 0 {
                 copy_order::load_first(&mut rewriter, new);
             }
         }
         Ok(pipelined)
+    }
+
+    /// The inputs to the decision how deep the rings of the loop are.
+    fn rings(
+        &self,
+        wanted: u32,
+        scheduled: &Scheduled,
+        residence: depth::Residence,
+        block: &Block,
+        facts: &AxisAnalysis,
+        plans: &Plans,
+    ) -> depth::Rings {
+        let factors: Vec<OperationRef> = self.loads.iter().map(Load::operation).collect();
+        depth::Rings {
+            asked: self.most_stages(wanted, facts, plans),
+            iterations: induction::most_iterations(self.of),
+            needed: scheduled.stages,
+            loaded: match residence.is_filled_once {
+                true => scheduled.loaded_stages,
+                false => scheduled.stages,
+            },
+            fit: block.room() / block.per_slot.max(1),
+            runs_on: !self.running.is_empty(),
+            copies: self.loads.iter().any(Load::is_copied),
+            through_registers: self.through_registers(plans),
+            by_memory: scheduled.is_bound_by_memory(),
+            warps: self.warps,
+            spills: self.registers(plans) > block.registers,
+            only_sums: only_add_up(self.of),
+            waiting: beside::waiting(self.of, &factors, scheduled, self.warps, plans),
+        }
+    }
+
+    /// Whether an iteration that waits for its own loads takes no longer than one that has them ahead, since more blocks are
+    /// resident then and compute meanwhile.
+    fn is_hidden_by_blocks(&self, scheduled: &Scheduled, block: &Block) -> bool {
+        if block.target.llvm_allocates_registers() {
+            return false;
+        }
+        let iteration = Iteration::of(scheduled, self.warps, block.target);
+        iteration.time(block.resident(1, 0))
+            <= iteration.time_ahead(block.resident(2, self.passing))
+    }
+
+    /// The design with loads ahead by so much, in a loop that is unrolled so often.
+    fn design(
+        self,
+        depth: depth::Depth,
+        unrolled: u32,
+        facts: &AxisAnalysis,
+        plans: &Plans,
+    ) -> Design<'c, 'a> {
+        let (of, loads, stages) = (self.of, &self.loads, depth.stages);
+        let end = last_iterations::end(of, loads, stages, unrolled, self.warps, plans);
+        Design {
+            end,
+            held: !depth.outstanding && self.holds(stages, facts, plans),
+            of,
+            loads: self.loads,
+            feeders: self.feeders,
+            running: self.running,
+            stages: stages as usize,
+            early: depth.early,
+            outstanding: depth.outstanding,
+        }
     }
 
     /// The registers of loads that may be outstanding for more than an iteration: all go through registers, no product is

@@ -17,6 +17,7 @@ use llopt_mlir::ir::{OperationExt, TypeExt, Walk};
 use llopt_plan::plans::Plans;
 use llopt_plan::product::{UNITS, scaled_element};
 use llopt_plan::schedule::{Graph, Pipe, Schedule, Unit};
+use llopt_target::global_memory::GlobalCosts;
 use llopt_target::matrix::instructions_for;
 use melior::ir::{OperationRef, Type, Value, ValueLike};
 
@@ -68,47 +69,99 @@ pub(super) fn schedule<'c: 'a, 'a>(
     plans: &Plans,
     warps: u32,
 ) -> Scheduled {
-    let memory = plans.target().global_costs();
     let operations = of.operations();
     let mut graph = Graph::default();
     for &operation in &operations {
-        let load = loads.iter().find(|load| load.operation() == operation);
-        // A search loads for many iterations at a time.
-        let is_load = LoadOp::of(operation).is_some();
-        let feeder = feeders
-            .iter()
-            .find(|feeder| is_load && **feeder == operation);
-        let feeder = feeder.map(|feeder| bytes_of_results(*feeder));
-        let bytes = load.map(|load| load.bytes).or(feeder);
-        let (pipe, occupancy, latency) = match (bytes, matrix_cycles(operation, plans)) {
-            (Some(bytes), _) => {
-                let bytes = bytes.div_ceil(u64::from(memory.shared_cache_bytes));
-                let busy = u32::try_from(bytes).unwrap_or(u32::MAX / 4);
-                (Pipe::Global, busy, busy + memory.latency)
-            }
-            (None, Some(cycles)) => (Pipe::Matrix, cycles, cycles),
-            (None, None) => {
-                let busy = (instructions(operation, loads, plans) * warps).div_ceil(ISSUERS);
-                let (pipe, busy) = match is_special(operation) {
-                    true => (
-                        Pipe::Special,
-                        busy * plans.target().special_function_cycles(),
-                    ),
-                    false => (Pipe::Threads, busy),
-                };
-                let latency = if busy > 0 { busy + LATENCY } else { 0 };
-                (pipe, busy, latency)
-            }
-        };
-        graph.add(Unit {
-            name: operation.name_str().to_owned(),
-            pipe,
-            occupancy,
-            latency,
-        });
+        let bytes = loaded_bytes(operation, loads, feeders);
+        graph.add(unit(operation, bytes, loads, plans, warps));
     }
-    let number =
-        |operation: OperationRef<'c, 'a>| operations.iter().position(|own| *own == operation);
+    depend_on_values(&mut graph, of, &operations);
+    // The data of a copy are read from memory, without a use of its result.
+    let number = |own: OperationRef<'c, 'a>| operations.iter().position(|other| *other == own);
+    let ends: Vec<(usize, usize)> = loads
+        .iter()
+        .filter_map(|load| number(load.operation()).zip(number(load.reader)))
+        .collect();
+    for &(from, to) in &ends {
+        graph.depend(from, to, 0);
+    }
+    let [matrix, plain, special] =
+        [Pipe::Matrix, Pipe::Threads, Pipe::Special].map(|pipe| graph.busy(pipe));
+    let busy = Pipe::ALL.map(|pipe| (pipe, graph.busy(pipe)));
+    let schedule = graph.schedule();
+    let costs = plans.target().global_costs();
+    let [stages, loaded_stages] = stages(&schedule, &ends, costs);
+    let placed = graph.units.into_iter().zip(&schedule.starts);
+    let (units, starts) = placed.filter(|(unit, _)| unit.occupancy > 0).unzip();
+    Scheduled {
+        schedule,
+        stages,
+        loaded_stages,
+        units,
+        starts,
+        busy: busy.into_iter().filter(|(_, cycles)| *cycles > 0).collect(),
+        lines: requested_lines(loads, costs),
+        matrix,
+        threads: plain.max(special),
+    }
+}
+
+/// The bytes that an operation loads, if it is one of these loads or of those that their addresses depend on.
+fn loaded_bytes<'c: 'a, 'a>(
+    operation: OperationRef<'c, 'a>,
+    loads: &[Load<'c, 'a>],
+    feeders: &[OperationRef<'c, 'a>],
+) -> Option<u64> {
+    if let Some(load) = loads.iter().find(|load| load.operation() == operation) {
+        return Some(load.bytes);
+    }
+    // A search loads for many iterations at a time.
+    let is_feeder = LoadOp::of(operation).is_some() && feeders.contains(&operation);
+    is_feeder.then(|| bytes_of_results(operation))
+}
+
+/// An operation as a unit: the pipe that it occupies, for how long, and when its result is there. `bytes` is what it loads.
+fn unit<'c: 'a, 'a>(
+    operation: OperationRef<'c, 'a>,
+    bytes: Option<u64>,
+    loads: &[Load<'c, 'a>],
+    plans: &Plans,
+    warps: u32,
+) -> Unit {
+    let target = plans.target();
+    let (pipe, occupancy, latency) = match (bytes, matrix_cycles(operation, plans)) {
+        (Some(bytes), _) => {
+            let memory = target.global_costs();
+            let bytes = bytes.div_ceil(u64::from(memory.shared_cache_bytes));
+            let busy = u32::try_from(bytes).unwrap_or(u32::MAX / 4);
+            (Pipe::Global, busy, busy + memory.latency)
+        }
+        (None, Some(cycles)) => (Pipe::Matrix, cycles, cycles),
+        (None, None) => {
+            let busy = (instructions(operation, loads, plans) * warps).div_ceil(ISSUERS);
+            let (pipe, busy) = match is_special(operation) {
+                true => (Pipe::Special, busy * target.special_function_cycles()),
+                false => (Pipe::Threads, busy),
+            };
+            let latency = if busy > 0 { busy + LATENCY } else { 0 };
+            (pipe, busy, latency)
+        }
+    };
+    Unit {
+        name: operation.name_str().to_owned(),
+        pipe,
+        occupancy,
+        latency,
+    }
+}
+
+/// Units wait for those that make their operands: in the same iteration, or in the one before if the value is carried.
+fn depend_on_values<'c: 'a, 'a>(
+    graph: &mut Graph,
+    of: For<'c, 'a>,
+    operations: &[OperationRef<'c, 'a>],
+) {
+    let number = |own: OperationRef<'c, 'a>| operations.iter().position(|other| *other == own);
     let (carried, yielded) = (of.carried(), of.yielded());
     for (to, operation) in operations.iter().enumerate() {
         let mut values: Vec<Value> = Vec::new();
@@ -127,48 +180,32 @@ pub(super) fn schedule<'c: 'a, 'a>(
             }
         }
     }
-    // The data of a copy are read from memory, without a use of its result.
-    for load in loads {
-        if let (Some(from), Some(to)) = (number(load.operation()), number(load.reader)) {
-            graph.depend(from, to, 0);
-        }
-    }
-    let [matrix, plain, special] =
-        [Pipe::Matrix, Pipe::Threads, Pipe::Special].map(|pipe| graph.busy(pipe));
-    let threads = plain.max(special);
-    let busy = Pipe::ALL.map(|pipe| (pipe, graph.busy(pipe)));
-    let busy = busy.into_iter().filter(|(_, cycles)| *cycles > 0).collect();
-    let schedule = graph.schedule();
-    let ahead = loads.iter().filter_map(|load| {
-        let (from, to) = (number(load.operation())?, number(load.reader)?);
-        Some(schedule.starts[to].saturating_sub(schedule.starts[from]))
-    });
+}
+
+/// The stages with which loads, given with what reads them first, hide their latency: that of memory that is idle, and that
+/// of memory at which requests queue because it limits the interval.
+fn stages(schedule: &Schedule, loads: &[(usize, usize)], costs: GlobalCosts) -> [u32; 2] {
+    let starts = &schedule.starts;
+    let ahead = loads
+        .iter()
+        .map(|(load, reader)| starts[*reader].saturating_sub(starts[*load]));
     let ahead = ahead.max().unwrap_or(0);
-    let stages_of = |ahead: u32| 1 + ahead.div_ceil(schedule.interval.max(1));
     let queued = match schedule.bound.pipe {
-        Some(Pipe::Global) => memory.loaded_latency.saturating_sub(memory.latency),
+        Some(Pipe::Global) => costs.loaded_latency.saturating_sub(costs.latency),
         _ => 0,
     };
-    let (stages, loaded_stages) = (stages_of(ahead), stages_of(ahead + queued));
-    let line = u64::from(memory.line_bytes);
-    // What goes through registers also goes through the first-level cache, which keeps lines for later iterations.
+    [ahead, ahead + queued].map(|ahead| 1 + ahead.div_ceil(schedule.interval.max(1)))
+}
+
+/// Lines of global memory of which loads request a part each. What goes through registers also goes through the first-level
+/// cache, which keeps lines for later iterations.
+fn requested_lines(loads: &[Load<'_, '_>], costs: GlobalCosts) -> u32 {
+    let line = u64::from(costs.line_bytes);
     let lines = loads.iter().map(|load| {
         let run = if load.is_copied() { load.run } else { line };
         load.bytes.div_ceil(run.clamp(1, line))
     });
-    let placed = graph.units.into_iter().zip(&schedule.starts);
-    let (units, starts) = placed.filter(|(unit, _)| unit.occupancy > 0).unzip();
-    Scheduled {
-        schedule,
-        stages,
-        loaded_stages,
-        units,
-        starts,
-        busy,
-        lines: u32::try_from(lines.sum::<u64>()).unwrap_or(u32::MAX),
-        matrix,
-        threads,
-    }
+    u32::try_from(lines.sum::<u64>()).unwrap_or(u32::MAX)
 }
 
 /// Bytes of the results of a load.

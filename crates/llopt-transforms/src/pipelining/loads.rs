@@ -2,7 +2,7 @@
 
 use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
 use llopt_dialects::tt::{DotOp, DotScaledOp, LoadOp};
-use llopt_dialects::ttg::{ConvertLayoutOp, LocalAllocOp};
+use llopt_dialects::ttg::LocalAllocOp;
 use llopt_dialects::ttng::{
     AsyncTMACopyGlobalToLocalOp, BarrierExpectOp, InitBarrierOp, InvalBarrierOp, WaitBarrierOp,
     WarpGroupDotOp,
@@ -12,12 +12,12 @@ use llopt_plan::global_access::{AccessKind, Addresses, GlobalAccess, Groups};
 use llopt_plan::plans::Plans;
 use llopt_plan::tensor::TensorType;
 use llopt_target::Feature;
-use melior::ir::{Attribute, OperationRef, Type, Value, ValueLike};
+use melior::ir::{OperationRef, Type, Value, ValueLike};
 
+use super::reads::{Read, Reads, path};
 use super::ring;
 use crate::axis::AxisAnalysis;
 use crate::copied_loads;
-use crate::layouts::parts_of;
 use crate::loops::advance::advance;
 use crate::loops::needs::ancestor;
 use crate::loops::view::For;
@@ -47,32 +47,6 @@ const BLOCKS: [u32; 3] = [64, 128, 256];
 
 /// Registers of a pointer.
 pub(crate) const POINTER: u32 = 2;
-
-/// How the users of a load read it.
-#[derive(Clone)]
-pub(super) struct Reads<'c, 'a> {
-    /// In memory: the buffers to which it was stored.
-    pub(super) buffers: Vec<LocalAllocOp<'c, 'a>>,
-    /// In registers.
-    pub(super) registers: Vec<Read<'c, 'a>>,
-}
-
-/// A read of a buffer to registers.
-#[derive(Clone)]
-pub(super) struct Read<'c, 'a> {
-    /// The type of the tensor there.
-    pub(super) to: Type<'c>,
-    /// The conversions that it replaces; without any, it is for the users of the load itself.
-    pub(super) conversions: Vec<ConvertLayoutOp<'c, 'a>>,
-}
-
-impl Read<'_, '_> {
-    /// Whether it is for factors of matrix units only.
-    fn makes_factors(&self, plans: &Plans) -> bool {
-        let mut conversions = self.conversions.iter();
-        !self.conversions.is_empty() && conversions.all(|of| plans.makes_factor(of.operation()))
-    }
-}
 
 /// A load whose tensor passes through a ring of buffers.
 #[derive(Clone)]
@@ -401,17 +375,6 @@ impl<'c: 'a, 'a> Load<'c, 'a> {
     }
 }
 
-impl<'c: 'a, 'a> Reads<'c, 'a> {
-    /// The operations for which a buffer is used or read instead.
-    fn replaced(&self) -> Vec<OperationRef<'c, 'a>> {
-        let buffers = self.buffers.iter().map(|buffer| buffer.operation());
-        let conversions = self.registers.iter().flat_map(|read| &read.conversions);
-        buffers
-            .chain(conversions.map(|conversion| conversion.operation()))
-            .collect()
-    }
-}
-
 /// The registers of a thread that hold a tensor of a loop. Of addresses only the first one of each access is
 /// computed, and takes two.
 pub(super) fn registers(value: Value<'_, '_>, loads: &[Load<'_, '_>], plans: &Plans) -> u32 {
@@ -461,116 +424,6 @@ impl<'c: 'a, 'a> BulkLoad<'c, 'a> {
             barrier: [inval.operation(), init.operation(), barrier.operation()],
         })
     }
-}
-
-/// How a tensor is read that is loaded ahead, the layout of its buffers, and whether copies write them.
-///
-/// Where its users are buffers, it is in those; if only some are, they have to take copies: otherwise it would be loaded to
-/// registers, stored and read again for the others. Conversions become reads of the buffer where that costs less than to
-/// read the tensor in the layout of the load and to convert it.
-fn path<'c: 'a, 'a>(
-    load: LoadOp<'c, 'a>,
-    copied: Option<&Groups>,
-    brought: Option<&Groups>,
-    plans: &Plans,
-) -> Option<(Reads<'c, 'a>, Attribute<'c>, bool)> {
-    let result = load.result();
-    let (own, tensor) = (result.r#type(), RankedTensor::of(result.r#type())?);
-    let (allocations, others): (Vec<OperationRef>, Vec<OperationRef>) = result
-        .users()
-        .partition(|user| LocalAllocOp::of(*user).is_some());
-    let buffers: Vec<LocalAllocOp> = allocations
-        .into_iter()
-        .filter_map(LocalAllocOp::of)
-        .collect();
-    let mut direct: Vec<Read> = Vec::new();
-    let mut whole = Read {
-        to: own,
-        conversions: Vec::new(),
-    };
-    let mut is_used = false;
-    for user in &others {
-        let Some(conversion) = ConvertLayoutOp::of(*user) else {
-            is_used = true;
-            continue;
-        };
-        let to = conversion.result().r#type();
-        match direct.iter_mut().find(|read| read.to == to) {
-            Some(read) => read.conversions.push(conversion),
-            None => direct.push(Read {
-                to,
-                conversions: vec![conversion],
-            }),
-        }
-    }
-    let types = |reads: &[Read<'c, 'a>]| reads.iter().map(|read| read.to).collect::<Vec<Type>>();
-    let from = ring::tensor(plans, own)?;
-    let convert = |read: &Read<'c, 'a>| {
-        let plan = plans.conversion(
-            read.conversions.first()?.operation(),
-            &from,
-            &*ring::tensor(plans, read.to)?,
-        );
-        plan.ok().map(|plan| plan.cost)
-    };
-    let converted: Option<f32> = direct.iter().map(convert).sum();
-    if is_used {
-        direct.push(whole.clone());
-    }
-    whole.conversions.clear();
-    let parts = parts_of(result, plans);
-    if let Some(first) = buffers.first() {
-        let memory = first.result().r#type();
-        let same = buffers
-            .iter()
-            .all(|buffer| buffer.result().r#type() == memory);
-        let slot = MemDesc::of(memory)?.parts()?;
-        let takes = |groups| ring::takes_copies(plans, own, &slot, groups);
-        let is_copied = copied.and_then(takes).unwrap_or(false);
-        if same && (others.is_empty() || is_copied) {
-            let apart = ring::read(plans, own, &slot, &types(&direct));
-            let together = ring::read(plans, own, &slot, &[own]);
-            let together = together
-                .zip(converted)
-                .map(|(read, converted)| read + converted);
-            let registers = match (apart, together) {
-                _ if others.is_empty() => Vec::new(),
-                (Some(apart), together) if together.is_none_or(|together| apart <= together) => {
-                    direct
-                }
-                _ => vec![whole],
-            };
-            let reads = Reads { buffers, registers };
-            return Some((reads, slot.encoding, is_copied));
-        }
-        direct = vec![whole.clone()];
-    }
-    let through = |reads: &[Read<'c, 'a>]| {
-        let pairs = reads.iter().all(|read| read.makes_factors(plans));
-        ring::between(plans, tensor, &types(reads), copied, brought, parts, pairs)
-    };
-    let registers = match direct.len() {
-        1 => direct,
-        _ => {
-            let apart = through(&direct).map(|passage| passage.cost);
-            let together = through(std::slice::from_ref(&whole)).map(|passage| passage.cost);
-            let together = together
-                .zip(converted)
-                .map(|(read, converted)| read + converted);
-            match (apart, together) {
-                (Some(apart), together) if together.is_none_or(|together| apart <= together) => {
-                    direct
-                }
-                _ => vec![whole],
-            }
-        }
-    };
-    let passage = through(&registers)?;
-    let reads = Reads {
-        buffers: Vec::new(),
-        registers,
-    };
-    Some((reads, passage.encoding, passage.is_copied))
 }
 
 /// The first of some operations if they are in one block, before which all of them are.

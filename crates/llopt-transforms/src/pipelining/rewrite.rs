@@ -13,8 +13,9 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, Operation, OperationRef, Value, ValueLike};
 
 use super::design::Design;
-use super::loads::{self, BulkLoad, Read, Source};
+use super::loads::{self, BulkLoad, Source};
 use super::order::Parts;
+use super::reads::Read;
 use super::ring;
 use super::running::{complete_behind, keep_running};
 use super::waits::Event;

@@ -49,8 +49,33 @@ pub(super) fn running<'c: 'a, 'a>(
     warps: u32,
     plans: &Plans,
 ) -> Vec<Running<'c, 'a>> {
-    let (carried, yielded) = (of.carried(), of.yielded());
-    let stays = |value: Value<'c, 'a>| {
+    let groups = products.iter().copied().map(WarpGroupDotOp::of);
+    let Some(all) = groups.collect::<Option<Vec<WarpGroupDotOp>>>() else {
+        return Vec::new();
+    };
+    let body = Body { of, loads };
+    let sums = all.iter().map(|product| body.beside_itself(*product));
+    if let Some(sums) = sums.collect::<Option<Vec<Running>>>() {
+        return sums;
+    }
+    if let [product] = all[..]
+        && let Some(running) = body.beside_its_reads(product)
+    {
+        return vec![running];
+    }
+    let beside = body.beside_another(&all, warps, plans);
+    beside.into_iter().collect()
+}
+
+/// A loop whose products may run on.
+struct Body<'l, 'c, 'a> {
+    of: For<'c, 'a>,
+    loads: &'l [Load<'c, 'a>],
+}
+
+impl<'c: 'a, 'a> Body<'_, 'c, 'a> {
+    /// Whether a factor is in memory that does not change until the next iteration: a ring, or a buffer from outside.
+    fn stays(&self, value: Value<'c, 'a>) -> bool {
         if MemDesc::of(value.r#type()).is_none() {
             return false;
         }
@@ -64,86 +89,90 @@ pub(super) fn running<'c: 'a, 'a>(
                 None => return false,
             }
         }
-        of.is_outside(root)
-            || loads.iter().any(|load| {
+        self.of.is_outside(root)
+            || self.loads.iter().any(|load| {
                 let mut buffers = load.reads.buffers.iter();
                 buffers.any(|buffer| buffer.result() == root)
             })
-    };
-    // The position of a result among the carried values, if it has no other use.
-    let becomes = |product: WarpGroupDotOp<'c, 'a>| {
-        let index = yielded.iter().position(|value| *value == product.d())?;
-        product.d().has_one_use().then_some(index)
-    };
-    let groups = products.iter().copied().map(WarpGroupDotOp::of);
-    let Some(all) = groups.collect::<Option<Vec<WarpGroupDotOp>>>() else {
-        return Vec::new();
-    };
-    let alone = all.iter().map(|&product| {
-        let index = yielded.iter().position(|value| *value == product.d())?;
+    }
+
+    /// The position of a product's result among the carried values.
+    fn position(&self, product: WarpGroupDotOp<'c, 'a>) -> Option<usize> {
+        let yielded = self.of.yielded();
+        yielded.iter().position(|value| *value == product.d())
+    }
+
+    /// Whether a product adds to the carried value at this position, which has no other use.
+    fn adds_to(&self, product: WarpGroupDotOp<'c, 'a>, index: usize) -> bool {
+        self.of.carried()[index] == product.c() && product.c().has_one_use()
+    }
+
+    /// A product that overlaps with its successor: its sum has no other use in the loop, but in a conditional.
+    fn beside_itself(&self, product: WarpGroupDotOp<'c, 'a>) -> Option<Running<'c, 'a>> {
+        let of = self.of;
+        let index = self.position(product)?;
         let mut others = product
             .d()
             .uses()
             .filter(|usage| usage.operation != of.terminator());
-        if !others.all(|usage| is_conditional(of, usage.operation)) {
-            return None;
-        }
-        let is_sum = carried[index] == product.c() && product.c().has_one_use();
-        let reads = stays(product.a()) && stays(product.b());
-        (is_sum && reads).then_some(Running {
+        let only_conditionals = others.all(|usage| is_conditional(of, usage.operation));
+        let reads = self.stays(product.a()) && self.stays(product.b());
+        (only_conditionals && self.adds_to(product, index) && reads).then_some(Running {
             product,
             index,
             beside: None,
             computes_factor: false,
         })
-    });
-    if let Some(alone) = alone.collect::<Option<Vec<Running>>>() {
-        return alone;
     }
-    if let [product] = all[..] {
-        let is_computed =
-            MemDesc::of(product.a().r#type()).is_none() && loads.iter().any(is_copied_and_read);
-        let index = becomes(product).filter(|index| {
-            carried[*index] == product.c() && product.c().has_one_use() && is_computed
-        });
-        if let Some(index) = index.filter(|_| stays(product.b())) {
-            return vec![Running {
-                product,
-                index,
-                beside: None,
-                computes_factor: true,
-            }];
-        }
+
+    /// The only product of a loop, if it overlaps with the reads of what its first factor is computed of.
+    fn beside_its_reads(&self, product: WarpGroupDotOp<'c, 'a>) -> Option<Running<'c, 'a>> {
+        let index = self.position(product)?;
+        let in_registers = MemDesc::of(product.a().r#type()).is_none();
+        let is_computed = in_registers && self.loads.iter().any(is_copied_and_read);
+        let is_sum = product.d().has_one_use() && self.adds_to(product, index);
+        (is_computed && is_sum && self.stays(product.b())).then_some(Running {
+            product,
+            index,
+            beside: None,
+            computes_factor: true,
+        })
     }
-    let Some(&last) = all.last() else {
-        return Vec::new();
-    };
-    let beside = || {
-        let index = becomes(last)?;
+
+    /// The last of several products, if it overlaps with another one of the next iteration before its result is needed there.
+    fn beside_another(
+        &self,
+        products: &[WarpGroupDotOp<'c, 'a>],
+        warps: u32,
+        plans: &Plans,
+    ) -> Option<Running<'c, 'a>> {
+        let (of, last) = (self.of, *products.last()?);
+        let index = self.position(last)?;
+        let sum = of.carried()[index];
         let in_registers = MemDesc::of(last.a().r#type()).is_none();
-        let wanted = carried[index]
+        let reads = (in_registers || self.stays(last.a())) && self.stays(last.b());
+        if !last.d().has_one_use() || !reads {
+            return None;
+        }
+        let wanted = sum
             .users()
             .filter_map(|user| ancestor(of, user))
             .reduce(|one, other| if other.is_before(one) { other } else { one })?;
-        let room = Room::of(of, loads, warps, plans);
+        let room = Room::of(of, self.loads, warps, plans);
         let factor = words(last.a(), plans);
-        let is_complete = run_together(of, &all);
-        let others = all.iter().rev().skip(1).copied();
+        let is_complete = run_together(of, products);
+        let others = products.iter().rev().skip(1).copied();
         let mut others = others.filter(|other| other.operation().is_before(wanted));
         let beside = others.find(|other| is_complete || room.is_until(*other, factor))?;
-        let is_read = beside
-            .operation()
-            .operand_values()
-            .any(|value| value == carried[index]);
-        let reads = (in_registers || stays(last.a())) && stays(last.b());
-        (reads && !is_read).then_some(Running {
+        let mut operands = beside.operation().operand_values();
+        let is_read = operands.any(|value| value == sum);
+        (!is_read).then_some(Running {
             product: last,
             index,
             beside: Some(beside),
             computes_factor: false,
         })
-    };
-    beside().into_iter().collect()
+    }
 }
 
 /// Whether an operation is in a branch of a conditional of the body.
