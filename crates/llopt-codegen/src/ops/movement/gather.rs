@@ -29,7 +29,7 @@ use crate::values::threads::{self, linear_in};
 use crate::values::{storage, words};
 use crate::walk::decision::{self, Choice};
 use crate::walk::function::{FunctionLowering, Lowered, result};
-use crate::walk::late::{Emitted, TOGETHER};
+use crate::walk::late::{Aside, Emitted, TOGETHER};
 use crate::walk::{aside, emit_late};
 
 /// The register that follows from `first` by the choices whose bits are set in `number`.
@@ -350,6 +350,110 @@ fn loads_of(
     load_of
 }
 
+/// The operands of a gather that are in registers: the source, and the indices of the registers of the result that differ.
+/// An op whose operands are emitted late has none of them: it emits them part by part, where it uses them.
+struct Early<'ctx> {
+    values: Registers<'ctx>,
+    wanted: Vec<(usize, V<'ctx>)>,
+}
+
+/// A gather through shared memory.
+struct ThroughMemory<'p, 'ctx> {
+    plan: &'p SharedGather,
+    frame: &'p Frame<'p>,
+    storing: Storing<'p, 'ctx>,
+    reading: Reading<'p, 'ctx>,
+    to: &'p TensorType,
+    /// The registers of the result that differ.
+    distinct: &'p [usize],
+    early: Option<Early<'ctx>>,
+    /// For each register of the result, the load of its index, if the indices are emitted late.
+    load_of: Vec<usize>,
+    /// Where the result is kept, if that is not in registers.
+    aside: Option<Aside<'ctx>>,
+}
+
+impl<'ctx> ThroughMemory<'_, 'ctx> {
+    /// The number of an element of the result with coordinate 0 along the axis: the index determines the rounds of that.
+    fn element_of(&self, register: usize) -> u32 {
+        self.frame.embed(self.to.element_in(register))
+    }
+
+    /// Stores what a round has of the source.
+    fn store(
+        &self,
+        lowering: &mut FunctionLowering<'_, 'ctx>,
+        op: tt::GatherOp<'_, '_>,
+        round: u32,
+    ) -> Lowered {
+        let Some(early) = &self.early else {
+            return store_late_round(lowering, op.src(), &self.storing, round);
+        };
+        let groups = stored_together(self.plan, self.storing.from, round);
+        store_groups(lowering, &self.storing, &early.values, round, &groups);
+        Ok(())
+    }
+
+    /// The indices of some of the distinct registers, given by their positions, with the registers.
+    fn indices(
+        &self,
+        lowering: &mut FunctionLowering<'_, 'ctx>,
+        op: tt::GatherOp<'_, '_>,
+        positions: &[usize],
+    ) -> Lowered<Vec<(usize, V<'ctx>)>> {
+        if let Some(early) = &self.early {
+            return Ok(positions.iter().map(|i| early.wanted[*i]).collect());
+        }
+        let registers = positions.iter().map(|i| self.distinct[*i]);
+        let mut part = vec![false; self.to.registers()];
+        for register in registers.clone() {
+            part[register] = true;
+        }
+        let indices = emit_late::registers(lowering, op.indices(), Emitted::Anew, &mut part)?;
+        let extent = Some(1 << self.frame.axis().1);
+        Ok(checked(lowering, &indices, registers, extent))
+    }
+
+    /// Reads what a round has of the result, where `gathered` has what earlier rounds had.
+    fn read(
+        &self,
+        lowering: &mut FunctionLowering<'_, 'ctx>,
+        op: tt::GatherOp<'_, '_>,
+        round: u32,
+        gathered: &mut [Option<V<'ctx>>],
+    ) -> Lowered {
+        let e = lowering.e;
+        let by_index = self.reading.split_by_index;
+        let mut read: Vec<usize> = (0..self.distinct.len())
+            .filter(|i| self.plan.round(self.element_of(self.distinct[*i])) == round & !by_index)
+            .collect();
+        read.sort_by_key(|i| self.load_of[self.distinct[*i]]);
+        let (copied, at_once) = match &self.early {
+            Some(_) => (None, read.len().max(1)),
+            None => (emit_late::copy_threads(lowering), TOGETHER),
+        };
+        for read in read.chunks(at_once) {
+            for (register, index) in self.indices(lowering, op, read)? {
+                let (element, before) = (self.element_of(register), gathered[register]);
+                let value = self.reading.read(lowering, round, element, index, before);
+                gathered[register] = Some(value);
+            }
+            // After the last round that divides the axis.
+            if let Some(aside) = self.aside
+                && round & by_index == by_index
+            {
+                for register in read.iter().map(|i| self.distinct[*i]) {
+                    if let Some(value) = gathered[register] {
+                        aside::set(e, aside, register, value);
+                    }
+                }
+            }
+        }
+        emit_late::end_copy(lowering, copied);
+        Ok(())
+    }
+}
+
 /// One element for each of the registers `distinct` of the result, through shared memory.
 fn gather_through_memory<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
@@ -361,26 +465,32 @@ fn gather_through_memory<'ctx>(
 ) -> Lowered<Vec<V<'ctx>>> {
     let e = lowering.e;
     let base = scratch::base(lowering, op.operation())?;
-    let storing = Storing { plan, from, base };
     let reading = Reading::new(lowering, plan, frame, base, from.element);
-    let extent = Some(1 << frame.axis().1);
-    // Element numbers with coordinate 0: the index determines the rounds of the axis.
-    let element_of = |register: usize| frame.embed(to.element_in(register));
     let is_late = lowering.late.is_awaited(op.operation());
     let early = (!is_late).then(|| {
-        let (values, indices) = (
-            lowering.registers(op.src()),
-            lowering.registers(op.indices()),
-        );
-        let wanted = checked(lowering, &indices, distinct.iter().copied(), extent);
-        (values, wanted)
+        let values = lowering.registers(op.src());
+        let indices = lowering.registers(op.indices());
+        let extent = Some(1 << frame.axis().1);
+        Early {
+            wanted: checked(lowering, &indices, distinct.iter().copied(), extent),
+            values,
+        }
     });
-    let aside = is_late
-        .then(|| aside::place(lowering, result(op.operation(), 0)))
-        .flatten();
-    let load_of = match is_late {
-        true => loads_of(lowering, op, to.registers()),
-        false => vec![0; to.registers()],
+    let gather = ThroughMemory {
+        plan,
+        frame,
+        storing: Storing { plan, from, base },
+        reading,
+        to,
+        distinct,
+        early,
+        aside: is_late
+            .then(|| aside::place(lowering, result(op.operation(), 0)))
+            .flatten(),
+        load_of: match is_late {
+            true => loads_of(lowering, op, to.registers()),
+            false => vec![0; to.registers()],
+        },
     };
     let mut gathered: Vec<Option<V<'ctx>>> = vec![None; to.registers()];
     for round in 0..1u32 << plan.rounds.len() {
@@ -388,58 +498,9 @@ fn gather_through_memory<'ctx>(
         if round > 0 || plan.scope == Scope::Warp {
             cluster::wait(lowering, plan.scope);
         }
-        match &early {
-            Some((values, _)) => {
-                let groups = stored_together(plan, from, round);
-                store_groups(lowering, &storing, values, round, &groups);
-            }
-            None => store_late_round(lowering, op.src(), &storing, round)?,
-        }
+        gather.store(lowering, op, round)?;
         cluster::wait(lowering, plan.scope);
-        let mut read: Vec<usize> = (0..distinct.len())
-            .filter(|i| plan.round(element_of(distinct[*i])) == round & !reading.split_by_index)
-            .collect();
-        read.sort_by_key(|i| load_of[distinct[*i]]);
-        let copied = if is_late {
-            emit_late::copy_threads(lowering)
-        } else {
-            None
-        };
-        for read in read.chunks(if is_late { TOGETHER } else { read.len().max(1) }) {
-            let wanted: Vec<(usize, V<'ctx>)> = match &early {
-                Some((_, wanted)) => read.iter().map(|i| wanted[*i]).collect(),
-                None => {
-                    let mut part = vec![false; to.registers()];
-                    for i in read {
-                        part[distinct[*i]] = true;
-                    }
-                    let indices =
-                        emit_late::registers(lowering, op.indices(), Emitted::Anew, &mut part)?;
-                    checked(
-                        lowering,
-                        &indices,
-                        read.iter().map(|i| distinct[*i]),
-                        extent,
-                    )
-                }
-            };
-            for (register, index) in wanted {
-                let element = element_of(register);
-                let value = reading.read(lowering, round, element, index, gathered[register]);
-                gathered[register] = Some(value);
-            }
-            // After the last round that divides the axis.
-            if let Some(aside) = aside
-                && round & reading.split_by_index == reading.split_by_index
-            {
-                for register in read.iter().map(|i| distinct[*i]) {
-                    if let Some(value) = gathered[register] {
-                        aside::set(e, aside, register, value);
-                    }
-                }
-            }
-        }
-        emit_late::end_copy(lowering, copied);
+        gather.read(lowering, op, round, &mut gathered)?;
     }
     // Other threads may overwrite next what was read after the last wait.
     match plan.scope {
