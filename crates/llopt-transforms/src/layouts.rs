@@ -41,6 +41,8 @@ mod pass;
 mod pins;
 mod pressure;
 mod problem;
+mod product_memory;
+mod product_plans;
 mod product_time;
 mod products;
 mod recompute;
@@ -69,8 +71,8 @@ pub use pass::{
     HOIST_CONVERSIONS_AMD, OPTIMIZE_DOT_OPERANDS, OPTIMIZE_DOT_OPERANDS_AMD, OPTIMIZE_EPILOGUE_AMD,
     OPTIMIZE_THREAD_LOCALITY, REDUCE_DATA_DUPLICATION, REMOVE_LAYOUT_CONVERSIONS,
 };
+pub(crate) use product_plans::shares_of;
+pub use product_plans::unit_layout;
 pub(crate) use products::elements_of;
-pub(crate) use products::shares_of;
-pub use products::unit_layout;
 pub(crate) use write::retype_function;
 pub use written::{Accessed, Priced, Written, written};
