@@ -32,8 +32,8 @@ pub(super) fn takes_longest(
     product: &Product,
     target: Target,
 ) -> bool {
-    let sums: u64 = product.shape().iter().product();
-    let units = (sums * product.depth()) as f32 * product.busy_for_one() / UNITS;
+    let sums: u64 = product.shape.iter().product();
+    let units = (sums * product.depth) as f32 * product.busy_for_one() / UNITS;
     cycles(operation, target).is_some_and(|cycles| REPEATED * cycles > units)
 }
 

@@ -25,7 +25,7 @@ impl Product {
     pub(super) fn executions(&self, row: &MatrixInstruction, result: &LinearLayout) -> f32 {
         let lanes = result.in_dim_size(Dim::LANE) as f32;
         let held = (row.m * row.n) as f32 / (lanes * row.warps as f32);
-        registers(result) as f32 / held * (self.depth() as f32 / row.k as f32)
+        registers(result) as f32 / held * (self.depth as f32 / row.k as f32)
     }
 
     /// The time of the executions of a warp alone.
@@ -59,7 +59,7 @@ impl Product {
     /// The cycles of copies, one for each pass, that the products of several groups of warps do not hide, since they
     /// begin when only the last products are left.
     pub(super) fn exposed(&self, row: &MatrixInstruction, encoding: &Encoding) -> f32 {
-        let part = Self::part(self.shape(), &encoding.cga_layout());
+        let part = Self::part(&self.shape, &encoding.cga_layout());
         let groups = self.grid.num_warps / row.warps;
         let Some(&[rows, columns]) = part.as_deref().and_then(<[u64]>::first_chunk) else {
             return 0.0;
@@ -70,7 +70,7 @@ impl Product {
         let factors = [(rows, &row.a), (columns, &row.b)].into_iter();
         let copied = factors.zip(self.filled).filter(|(_, filled)| *filled);
         let bits = copied.map(|((extent, operand), _)| {
-            extent as f32 * self.depth() as f32 * operand.element.bits() as f32
+            extent as f32 * self.depth as f32 * operand.element.bits() as f32
         });
         let hidden = (QUEUED * row.issue_cycles * groups) as f32;
         (bits.sum::<f32>() / 8.0 / self.pass() - hidden).max(0.0)

@@ -226,16 +226,6 @@ impl Product {
         way.map(|(_, row)| *row)
     }
 
-    /// The extents of the result.
-    pub(super) fn shape(&self) -> &[u64] {
-        &self.shape
-    }
-
-    /// The extent that is summed over.
-    pub(super) fn depth(&self) -> u64 {
-        self.depth
-    }
-
     /// The cost of the product for a warp with this layout of the result; infinite if there is no plan for it.
     pub(super) fn cost(&self, encoding: &Encoding, layout: &LinearLayout, multiply: f32) -> f32 {
         let held = registers(layout) as f32;

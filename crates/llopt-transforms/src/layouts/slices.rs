@@ -177,7 +177,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let node = &self.graph.nodes[product];
         let dot = self.product(node.operation()?)?;
         let row = dot.instruction(&self.catalog.encoding(labels[product]))?;
-        let &[rows, columns] = dot.shape() else {
+        let &[rows, columns] = &dot.shape[..] else {
             return None;
         };
         let shares = u64::from(row.m) >= rows || u64::from(row.n) >= columns;
@@ -207,7 +207,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let banks = self.costs.target.banks();
         let &MatrixInstruction { m, n, k, .. } = row;
         Some(Prices {
-            extents: [rows, columns, dot.depth()],
+            extents: [rows, columns, dot.depth],
             bits,
             tile: [m.into(), n.into(), u64::from(k) << doubled],
             issue: row.issue_cycles as f32,
