@@ -21,12 +21,7 @@
 //!
 //! - The numbers `s` and `p` are carried through all loops: for the producer the next tile is only the next slot. So
 //!   its copies arrive while the consumers store the tile before.
-//! - A slot has a pair of barriers for each group of copies that is read first at the same place. `full` completes by
-//!   the bytes of the copies, `empty` by one arrival of each warp of the consumers, so that these need no barrier of
-//!   the block.
-//! - The first phase of `empty` counts as complete before any warp has arrived: a newly initialised barrier is in the
-//!   phase after it.
-//!
+//! - Producer and consumers share rings of slots, with barriers that say who may use a slot (`channels`).
 //! - What the products read of the loop around them, as the rows of queries in attention, has a ring of its own, whose slots
 //!   are counted by tiles. So it is fetched while the tile before is computed or, with one slot, while it is stored.
 //!
@@ -54,34 +49,29 @@
 //! Loops with factors that are loaded through pointers to shared memory (one warp is too few for these), and loops in
 //! which the position of a block depends on tensors. If it depends on a number that is loaded, the producer loads it.
 
+mod channels;
 mod consumers;
+mod producer;
 
 use llopt_dialects::arith::ConstantOp;
 use llopt_dialects::meaning::fold;
-use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
+use llopt_dialects::tables::types::{MemDesc, MemDescParts};
 use llopt_dialects::ttg::{
-    LocalAllocOp, LocalDeallocOp, MemDescIndexOp, WarpReturnOp, WarpSpecializeOp,
-    WarpSpecializePartitionsOp, WarpYieldOp,
+    LocalAllocOp, WarpReturnOp, WarpSpecializeOp, WarpSpecializePartitionsOp, WarpYieldOp,
 };
-use llopt_dialects::ttng::{
-    AsyncTMACopyGlobalToLocalOp, BarrierExpectOp, InitBarrierOp, InvalBarrierOp, WaitBarrierOp,
-};
-use llopt_mlir::ir::{OperationExt, RegionExt, ValueExt, Walk};
+use llopt_mlir::ir::{OperationExt, RegionExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
-use melior::ir::r#type::IntegerType;
 use melior::ir::{
     Block, BlockLike, Location, OperationRef, Region, RegionLike, Type, Value, ValueLike,
 };
 
-use super::indirect;
 use super::loads::{BulkLoad, Load, Source};
-use super::rewrite::{each, view_of};
-use super::ring;
 use super::running::Running;
-use crate::loops::builder::Arithmetic;
 use crate::loops::clone::Mapping;
 use crate::loops::needs::ancestor;
 use crate::loops::view::For;
+use channels::Channels;
+use producer::Needs;
 
 /// The attribute of a loop that asks for partitions.
 pub(crate) const ASKS: &str = "tt.warp_specialize";
@@ -123,104 +113,6 @@ pub(super) fn nest_of<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<For<'c, 'a>> {
     }
     nest.reverse();
     nest
-}
-
-/// The parts of the loops that a producer needs.
-struct Needs<'c, 'a> {
-    /// Operations directly in one of the loops.
-    operations: Vec<OperationRef<'c, 'a>>,
-    /// For each loop, the positions of the carried values.
-    carried: Vec<Vec<usize>>,
-    /// Values from outside of all loops.
-    outside: Vec<Value<'c, 'a>>,
-}
-
-impl<'c: 'a, 'a> Needs<'c, 'a> {
-    /// The needs of copies in loops that store to these parameters.
-    fn of(
-        nest: &[For<'c, 'a>],
-        copies: impl IntoIterator<Item = BulkLoad<'c, 'a>>,
-        stored: &[Option<Value<'c, 'a>>],
-    ) -> Result<Self, String> {
-        let mut needs = Self {
-            operations: Vec::new(),
-            carried: vec![Vec::new(); nest.len()],
-            outside: Vec::new(),
-        };
-        let mut queue: Vec<Value> = Vec::new();
-        for of in nest {
-            queue.extend([of.lower(), of.upper(), of.step()]);
-        }
-        for bulk in copies {
-            queue.push(bulk.copy.desc());
-            queue.extend(bulk.copy.coord());
-        }
-        let level_of = |operation: OperationRef<'c, 'a>| {
-            nest.iter().position(|of| of.operation() == operation)
-        };
-        while let Some(value) = queue.pop() {
-            if RankedTensor::of(value.r#type()).is_some() {
-                return Err("where it loads from depends on a tensor".to_owned());
-            }
-            if nest[0].is_outside(value) {
-                if !needs.outside.contains(&value) {
-                    needs.outside.push(value);
-                }
-                continue;
-            }
-            let of_loop = match value.argument_of() {
-                Some((block, index)) => {
-                    let level = block.parent_operation().and_then(level_of);
-                    // Arguments of other blocks are created with the copy of their operation.
-                    let Some(level) = level else { continue };
-                    match index.checked_sub(1) {
-                        Some(index) => Some((level, index)),
-                        None => continue,
-                    }
-                }
-                None => {
-                    let level = value.defining_op().and_then(level_of);
-                    level.zip(value.result_index())
-                }
-            };
-            if let Some((level, index)) = of_loop {
-                if !needs.carried[level].contains(&index) {
-                    needs.carried[level].push(index);
-                    queue.extend([nest[level].initial()[index], nest[level].yielded()[index]]);
-                }
-                continue;
-            }
-            let operation = value
-                .defining_op()
-                .and_then(|maker| nest.iter().rev().find_map(|of| directly_in(*of, maker)));
-            let Some(operation) = operation.filter(|op| !needs.operations.contains(op)) else {
-                continue;
-            };
-            let loads = indirect::may_feed(operation, stored);
-            if !loads && !operation.is_memory_effect_free() {
-                return Err(format!(
-                    "where it loads from depends on {}",
-                    operation.name_str()
-                ));
-            }
-            needs.operations.push(operation);
-            operation.for_each_op(Walk::PreOrder, |inner| queue.extend(inner.operand_values()));
-        }
-        for carried in &mut needs.carried {
-            carried.sort_unstable();
-        }
-        Ok(needs)
-    }
-}
-
-/// The operation of a loop's body that an operation is or is nested in, if it is in that loop.
-fn directly_in<'c: 'a, 'a>(
-    of: For<'c, 'a>,
-    operation: OperationRef<'c, 'a>,
-) -> Option<OperationRef<'c, 'a>> {
-    (operation.is_within(of.operation()) && operation != of.operation())
-        .then(|| ancestor(of, operation))
-        .flatten()
 }
 
 /// Copies that are read first at one place.
@@ -419,111 +311,6 @@ fn buffer_of<'c: 'a, 'a>(load: &Load<'c, 'a>) -> Option<LocalAllocOp<'c, 'a>> {
     load.reads.buffers.first().copied()
 }
 
-/// What both sides share: a ring for each load, and barriers for each group.
-#[derive(Clone, Default)]
-struct Channels<'c, 'a> {
-    rings: Vec<Value<'c, 'a>>,
-    full: Vec<Value<'c, 'a>>,
-    empty: Vec<Value<'c, 'a>>,
-}
-
-impl<'c: 'a, 'a> Channels<'c, 'a> {
-    /// Allocates rings for consumers of so many warps, and initialises their barriers.
-    fn build(
-        rewriter: &mut Rewriter<'c, 'a>,
-        rings: &Rings<'c, 'a>,
-        warps: u32,
-        location: Location<'c>,
-    ) -> Option<Self> {
-        let ring_of = |rewriter: &mut Rewriter<'c, 'a>, of: &MemDescParts<'c>, at: Location<'c>| {
-            let ring = LocalAllocOp::build(at, ring::of_slots(of, rings.slots), None, None);
-            rewriter.insert(ring).result_value(0)
-        };
-        let mut channels = Channels::default();
-        for load in &rings.loads {
-            let ring = ring_of(rewriter, &load.slot, load.operation().loc())?;
-            channels.rings.push(ring);
-        }
-        for group in &rings.groups {
-            for (barriers, arrivals) in [(&mut channels.full, 1), (&mut channels.empty, warps)] {
-                let ring = ring_of(rewriter, &group.barrier, location)?;
-                barriers.push(ring);
-                for barrier in each(rewriter, location, &group.barrier, rings.slots, ring) {
-                    rewriter.insert(InitBarrierOp::build(location, barrier, i64::from(arrivals)));
-                }
-            }
-        }
-        Some(channels)
-    }
-
-    /// Invalidates the barriers, and releases all memory.
-    fn give_back(
-        &self,
-        rewriter: &mut Rewriter<'c, 'a>,
-        rings: &Rings<'c, 'a>,
-        location: Location<'c>,
-    ) {
-        for (group, of) in rings.groups.iter().enumerate() {
-            for ring in [self.empty[group], self.full[group]] {
-                for barrier in each(rewriter, location, &of.barrier, rings.slots, ring) {
-                    rewriter.insert(InvalBarrierOp::build(location, barrier));
-                }
-                rewriter.insert(LocalDeallocOp::build(location, ring));
-            }
-        }
-        for &ring in &self.rings {
-            rewriter.insert(LocalDeallocOp::build(location, ring));
-        }
-    }
-
-    fn all(&self) -> Vec<Value<'c, 'a>> {
-        [&self.rings[..], &self.full, &self.empty].concat()
-    }
-
-    /// The same, by the names in a partition.
-    fn renamed(&self, mapping: &Mapping<'c, 'a>) -> Self {
-        let renamed = |values: &[Value<'c, 'a>]| values.iter().map(|v| mapping.get(*v)).collect();
-        Self {
-            rings: renamed(&self.rings),
-            full: renamed(&self.full),
-            empty: renamed(&self.empty),
-        }
-    }
-}
-
-/// One of the slots of a ring.
-fn slot<'c: 'a, 'a>(
-    rewriter: &mut Rewriter<'c, 'a>,
-    location: Location<'c>,
-    of: &MemDescParts<'c>,
-    ring: Value<'c, 'a>,
-    index: Value<'c, 'a>,
-) -> Option<Value<'c, 'a>> {
-    let view = MemDescIndexOp::build(location, view_of(of, true), ring, index);
-    rewriter.insert(view).result_value(0)
-}
-
-/// The slot and the phase after these.
-fn next<'c: 'a, 'a>(
-    rewriter: &mut Rewriter<'c, 'a>,
-    location: Location<'c>,
-    state: [Value<'c, 'a>; 2],
-    slots: usize,
-) -> [Value<'c, 'a>; 2] {
-    let number = state[0].r#type();
-    let mut arithmetic = Arithmetic { rewriter, location };
-    let one = arithmetic.constant(number, 1);
-    let count = arithmetic.constant(number, slots as i64);
-    let first = arithmetic.constant(number, 0);
-    let sum = arithmetic.add(state[0], one);
-    let is_inside = arithmetic.is_below(sum, count, false);
-    let other = arithmetic.subtract(one, state[1]);
-    [
-        arithmetic.select(is_inside, sum, first),
-        arithmetic.select(is_inside, state[1], other),
-    ]
-}
-
 /// Divides loops, for consumers of so many warps. `registers` is the number that each thread of the producer keeps,
 /// if it gives registers to the consumers. Answers the innermost loop of the consumers.
 pub(super) fn divide<'c: 'a, 'a>(
@@ -534,24 +321,43 @@ pub(super) fn divide<'c: 'a, 'a>(
 ) -> Option<For<'c, 'a>> {
     let root = *division.nest.first()?;
     let location = root.operation().loc();
-
-    // Before and after all loops.
     rewriter.set_before(root.operation());
     let channels = Channels::build(rewriter, &division.rings, warps, location)?;
     let around = Channels::build(rewriter, &division.around, warps, location)?;
-
-    // The operation, with the loops in its default region.
-    let is_constant = |value: &Value<'c, 'a>| {
-        value
-            .defining_op()
-            .is_some_and(|op| ConstantOp::of(op).is_some())
-    };
-    let (constants, captured): (Vec<Value>, Vec<Value>) = division
-        .needs
-        .outside
-        .iter()
-        .partition(|value| is_constant(value));
+    let is_constant = |value: &Value<'c, 'a>| ConstantOp::defining(*value).is_some();
+    let outside = division.needs.outside.iter();
+    let (constants, captured): (Vec<Value>, Vec<Value>) = outside.partition(|v| is_constant(v));
     let captured = [captured, channels.all(), around.all()].concat();
+    let concurrent = concurrently(rewriter, root, &captured, registers);
+    rewriter.set_after(concurrent);
+    channels.give_back(rewriter, &division.rings, location);
+    around.give_back(rewriter, &division.around, location);
+    into_default_region(rewriter, root, concurrent)?;
+    // The producer is built before the loops change.
+    let partition = WarpSpecializeOp::of(concurrent)?.partition_regions();
+    let block = partition.first().copied().and_then(RegionExt::entry)?;
+    rewriter.set_to_end(block);
+    let mut mapping = Mapping::new();
+    for constant in constants {
+        mapping.copy(rewriter, constant.defining_op()?);
+    }
+    for (index, &value) in captured.iter().enumerate() {
+        mapping.map(value, Value::from(block.argument(index).ok()?));
+    }
+    producer::produce(rewriter, division, [&channels, &around], mapping)?;
+    rewriter.set_to_end(block);
+    rewriter.insert(WarpReturnOp::build(location));
+    consumers::consume(rewriter, division, [&channels, &around], warps)
+}
+
+/// The operation whose default region is for the loops, and whose partition of the producer takes the `captured` values.
+fn concurrently<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    root: For<'c, 'a>,
+    captured: &[Value<'c, 'a>],
+    registers: Option<i32>,
+) -> OperationRef<'c, 'a> {
+    let location = root.operation().loc();
     let arguments: Vec<(Type, Location)> = captured
         .iter()
         .map(|value| (value.r#type(), location))
@@ -566,197 +372,31 @@ pub(super) fn divide<'c: 'a, 'a>(
     let results = root.results();
     let types: Vec<Type> = results.iter().map(|result| result.r#type()).collect();
     let registers = registers.map(|registers| vec![registers]);
-    let operation = rewriter.insert(WarpSpecializeOp::build(
+    rewriter.insert(WarpSpecializeOp::build(
         location,
         &types,
-        &captured,
+        captured,
         &[PRODUCER_WARPS as i32],
         None,
         registers.as_deref(),
         None,
         vec![default, partitions],
-    ));
-    rewriter.set_after(operation);
-    channels.give_back(rewriter, &division.rings, location);
-    around.give_back(rewriter, &division.around, location);
-    let body = operation.region_ref(0).and_then(RegionExt::entry)?;
+    ))
+}
+
+/// Moves the loops into the default region of the operation, whose results take the place of theirs.
+fn into_default_region<'c: 'a, 'a>(
+    rewriter: &mut Rewriter<'c, 'a>,
+    root: For<'c, 'a>,
+    concurrent: OperationRef<'c, 'a>,
+) -> Option<()> {
+    let results = root.results();
+    let body = concurrent.region_ref(0).and_then(RegionExt::entry)?;
     rewriter.set_to_end(body);
-    let end = rewriter.insert(WarpYieldOp::build(location, &results));
+    let end = rewriter.insert(WarpYieldOp::build(root.operation().loc(), &results));
     for (index, result) in results.iter().enumerate() {
-        result.replace_uses_except(operation.result_value(index)?, &[end]);
+        result.replace_uses_except(concurrent.result_value(index)?, &[end]);
     }
     rewriter.move_before(root.operation(), end);
-
-    // The producer is built before the loops change.
-    let partition = WarpSpecializeOp::of(operation)?.partition_regions();
-    let block = partition.first().copied().and_then(RegionExt::entry)?;
-    rewriter.set_to_end(block);
-    let mut mapping = Mapping::new();
-    for constant in constants {
-        mapping.copy(rewriter, constant.defining_op()?);
-    }
-    for (index, &value) in captured.iter().enumerate() {
-        mapping.map(value, Value::from(block.argument(index).ok()?));
-    }
-    let mut producer = Producer {
-        rewriter,
-        channels: channels.renamed(&mapping),
-        around: around.renamed(&mapping),
-        mapping,
-        division,
-    };
-    let number = IntegerType::new(producer.rewriter.context(), 32).into();
-    let mut arithmetic = Arithmetic {
-        rewriter: producer.rewriter,
-        location,
-    };
-    let first = [
-        arithmetic.constant(number, 0),
-        arithmetic.constant(number, 1),
-    ];
-    producer.run(0, first)?;
-    producer.rewriter.set_to_end(block);
-    producer.rewriter.insert(WarpReturnOp::build(location));
-
-    consumers::consume(rewriter, division, [&channels, &around], warps)
-}
-
-/// The code of the producer during its insertion.
-struct Producer<'r, 'd, 'c, 'a> {
-    rewriter: &'r mut Rewriter<'c, 'a>,
-    /// Those of the innermost loop, and of the loop around it.
-    channels: Channels<'c, 'a>,
-    around: Channels<'c, 'a>,
-    mapping: Mapping<'c, 'a>,
-    division: &'d Division<'c, 'a>,
-}
-
-impl<'c: 'a, 'a> Producer<'_, '_, 'c, 'a> {
-    /// One of the loops with its contents, from a slot and a phase on; returns the slot and the phase after it.
-    fn run(&mut self, level: usize, state: [Value<'c, 'a>; 2]) -> Option<[Value<'c, 'a>; 2]> {
-        let of = self.division.nest[level];
-        let location = of.operation().loc();
-        let kept = &self.division.needs.carried[level];
-        let mut initial: Vec<Value> = kept
-            .iter()
-            .map(|&index| self.mapping.get(of.initial()[index]))
-            .collect();
-        initial.extend(state);
-        // A ring of the loop around begins as the others do.
-        let has_around = level == 0 && !self.division.around.loads.is_empty();
-        if has_around {
-            initial.extend(state);
-        }
-        let attributes = of.operation().attrs();
-        let attributes: Vec<_> = attributes
-            .into_iter()
-            .filter(|(name, _)| *name == "unsignedCmp")
-            .collect();
-        let bounds = [of.lower(), of.upper(), of.step()].map(|bound| self.mapping.get(bound));
-        let own = For::build(self.rewriter, location, bounds, &initial, &attributes);
-        self.mapping.map(of.number(), own.number());
-        let arguments = own.carried();
-        for (&index, &argument) in kept.iter().zip(&arguments) {
-            self.mapping.map(of.carried()[index], argument);
-        }
-        let mut state = [arguments[kept.len()], arguments[kept.len() + 1]];
-        let of_around = has_around.then(|| [arguments[kept.len() + 2], arguments[kept.len() + 3]]);
-        self.rewriter.set_to_end(own.body());
-        let inner = self.division.nest.get(level + 1).copied();
-        let mut open = vec![false; self.division.rings.groups.len()];
-        let mut open_around = vec![false; self.division.around.groups.len()];
-        let division = self.division;
-        for operation in of.operations() {
-            let copied = |rings: &Rings<'c, 'a>| {
-                let mut copies = rings.copies.iter();
-                copies.position(|bulk| bulk.copy.operation() == operation)
-            };
-            if inner.is_some_and(|inner| inner.operation() == operation) {
-                state = self.run(level + 1, state)?;
-                self.rewriter.set_to_end(own.body());
-            } else if let Some(load) = copied(&division.rings) {
-                let channels = self.channels.clone();
-                self.copy(&division.rings, &channels, load, state, &mut open)?;
-            } else if let Some((load, state)) = copied(&division.around).zip(of_around) {
-                let channels = self.around.clone();
-                self.copy(&division.around, &channels, load, state, &mut open_around)?;
-            } else if self.division.needs.operations.contains(&operation) {
-                self.mapping.copy(self.rewriter, operation);
-            }
-        }
-        if inner.is_none() {
-            state = next(self.rewriter, location, state, division.rings.slots);
-        }
-        let of_around =
-            of_around.map(|state| next(self.rewriter, location, state, division.around.slots));
-        let yielded = of.yielded();
-        let mut values: Vec<Value> = kept
-            .iter()
-            .map(|&index| self.mapping.get(yielded[index]))
-            .collect();
-        values.extend(state);
-        values.extend(of_around.into_iter().flatten());
-        crate::loops::builder::yield_values(self.rewriter, location, &values);
-        let results = own.results();
-        for (&index, &result) in kept.iter().zip(&results) {
-            self.mapping.map(of.results()[index], result);
-        }
-        Some([results[kept.len()], results[kept.len() + 1]])
-    }
-
-    /// A copy; before the first one of its group, the producer waits for the slot and sets the number of expected
-    /// bytes.
-    fn copy(
-        &mut self,
-        rings: &Rings<'c, 'a>,
-        channels: &Channels<'c, 'a>,
-        load: usize,
-        [index, phase]: [Value<'c, 'a>; 2],
-        open: &mut [bool],
-    ) -> Option<()> {
-        let bulk = rings.copies[load];
-        let location = bulk.copy.operation().loc();
-        let groups = &rings.groups;
-        let number = groups
-            .iter()
-            .position(|group| group.members.contains(&load))?;
-        let group = &groups[number];
-        let truth = IntegerType::new(self.rewriter.context(), 1).into();
-        let mut arithmetic = Arithmetic {
-            rewriter: self.rewriter,
-            location,
-        };
-        let always = arithmetic.constant(truth, 1);
-        if !std::mem::replace(&mut open[number], true) {
-            let empty = channels.empty[number];
-            let empty = slot(self.rewriter, location, &group.barrier, empty, index)?;
-            self.rewriter
-                .insert(WaitBarrierOp::build(location, empty, phase, None, &[]));
-            let full = channels.full[number];
-            let full = slot(self.rewriter, location, &group.barrier, full, index)?;
-            let expect = BarrierExpectOp::build(location, full, group.bytes, always);
-            self.rewriter.insert(expect);
-        }
-        let full = channels.full[number];
-        let full = slot(self.rewriter, location, &group.barrier, full, index)?;
-        let (of, ring) = (&rings.loads[load].slot, channels.rings[load]);
-        let to = slot(self.rewriter, location, of, ring, index)?;
-        let coordinates = bulk.copy.coord();
-        let coordinates: Vec<Value> = coordinates
-            .into_iter()
-            .map(|value| self.mapping.get(value))
-            .collect();
-        self.rewriter.insert(AsyncTMACopyGlobalToLocalOp::build(
-            location,
-            self.mapping.get(bulk.copy.desc()),
-            &coordinates,
-            full,
-            to,
-            always,
-            bulk.copy.cache(),
-            bulk.copy.evict(),
-            bulk.copy.is_volatile(),
-        ));
-        Some(())
-    }
+    Some(())
 }

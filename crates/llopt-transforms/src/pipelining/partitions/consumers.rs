@@ -8,7 +8,8 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, OperationRef, Type, Value};
 
 use super::super::running::{complete_behind, keep_running};
-use super::{ASKS, Channels, Division, Rings, buffer_of, later, next, readers, slot};
+use super::channels::{Channels, next, slot};
+use super::{ASKS, Division, Rings, buffer_of, later, readers};
 use crate::loops::builder::Arithmetic;
 use crate::loops::carried;
 use crate::loops::motion::sink_behind;
