@@ -241,19 +241,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         narrow
     }
 
-    /// The layout that an operand has, and the one that is wanted.
-    pub(super) fn ends(
-        &self,
-        used: &Use<'c, 'a>,
-        producer: LayoutId,
-        consumer: LayoutId,
-    ) -> Option<(LayoutId, LayoutId)> {
-        let nodes = &self.graph.nodes;
-        let given = self.given(&nodes[used.producer], used.shape, producer)?;
-        let wanted = self.wanted(&nodes[used.consumer], used, consumer)?;
-        Some((given, wanted))
-    }
-
     /// Forbids to convert an operand.
     fn forbid<'f>(
         &'f self,

@@ -173,16 +173,10 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
     /// Whether a labelling is priced as if an operand were computed once more, for less than its conversion.
     pub(super) fn relies_on_computing(&self, labels: &[LayoutId]) -> bool {
-        let nodes = &self.graph.nodes;
         self.may_compute
-            && self.graph.uses.iter().any(|used| {
-                let (producer, consumer) = (used.producer, used.consumer);
-                let given = self.given(&nodes[producer], used.shape, labels[producer]);
-                let wanted = self.wanted(&nodes[consumer], used, labels[consumer]);
-                given.zip(wanted).is_some_and(|(given, wanted)| {
-                    let moved = times(self.moved(used, given, wanted), used.frequency);
-                    self.brought(used, given, wanted) < moved
-                })
+            && self.all_ends(labels).any(|(used, given, wanted)| {
+                let moved = times(self.moved(used, given, wanted), used.frequency);
+                self.brought(used, given, wanted) < moved
             })
     }
 
@@ -342,6 +336,30 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
             NodeKind::Carried(_) | NodeKind::Factor => Some(label),
         }
+    }
+
+    /// The layout that an operand has, and the one that is wanted.
+    pub(super) fn ends(
+        &self,
+        used: &Use<'c, 'a>,
+        producer: LayoutId,
+        consumer: LayoutId,
+    ) -> Option<(LayoutId, LayoutId)> {
+        let nodes = &self.graph.nodes;
+        let given = self.given(&nodes[used.producer], used.shape, producer)?;
+        let wanted = self.wanted(&nodes[used.consumer], used, consumer)?;
+        Some((given, wanted))
+    }
+
+    /// The operands of a labelling, with the layouts that they have and those that are wanted; none that cannot have one.
+    pub(super) fn all_ends<'s>(
+        &'s self,
+        labels: &'s [LayoutId],
+    ) -> impl Iterator<Item = (&'s Use<'c, 'a>, LayoutId, LayoutId)> {
+        self.graph.uses.iter().filter_map(|used| {
+            let (given, wanted) = self.ends(used, labels[used.producer], labels[used.consumer])?;
+            Some((used, given, wanted))
+        })
     }
 
     /// The cost of an op that moves a tensor between registers and a buffer in shared memory.

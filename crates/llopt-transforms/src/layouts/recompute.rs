@@ -88,14 +88,7 @@ pub(super) fn instead_of_converting<'c: 'a, 'a>(
     labels: &[LayoutId],
 ) -> Copies<'c, 'a> {
     let mut copies = Copies::default();
-    for used in &engine.graph.uses {
-        let (producer, consumer) = (used.producer, used.consumer);
-        let nodes = &engine.graph.nodes;
-        let given = engine.given(&nodes[producer], used.shape, labels[producer]);
-        let wanted = engine.wanted(&nodes[consumer], used, labels[consumer]);
-        let (Some(given), Some(wanted)) = (given, wanted) else {
-            continue;
-        };
+    for (used, given, wanted) in engine.all_ends(labels) {
         if engine.catalog.are_equal(given, wanted) || engine.catalog.is_in_memory(wanted) {
             continue;
         }

@@ -49,64 +49,81 @@ impl Positions {
         Self(positions)
     }
 
-    /// Where a buffer is live that is stored before an operation, for it or for something in it, and that may be a ring
-    /// or not.
-    fn live(&self, place: OperationRef<'_, '_>, may_be_ring: bool) -> Live {
+    /// Where a buffer is live that is stored before an operation, for it or for something in it.
+    fn of_product(&self, place: OperationRef<'_, '_>) -> Live {
+        let own = self.0.get(&key(place));
+        own.copied().unwrap_or([0, usize::MAX])
+    }
+
+    /// The same if it is a ring where it may be one: in a loop that is not asked for one stage.
+    fn of_ring(&self, place: OperationRef<'_, '_>) -> Live {
         let mut around = Some(place);
         while let Some(operation) =
             around.filter(|operation| *operation == place || !is_loop(*operation))
         {
             around = operation.parent_op();
         }
-        let whole = around
-            .filter(|of| may_be_ring && asked_stages(*of) != Some(1))
-            .and_then(|of| self.0.get(&key(of)));
-        let own = self.0.get(&key(place));
-        whole.or(own).copied().unwrap_or([0, usize::MAX])
+        let pipelined = around.filter(|of| asked_stages(*of) != Some(1));
+        let whole = pipelined.and_then(|of| self.0.get(&key(of)).copied());
+        whole.unwrap_or_else(|| self.of_product(place))
     }
+}
+
+/// A buffer to which a tensor is stored for users that want it in memory.
+struct Buffer {
+    bytes: u64,
+    /// Where it is live if it is a ring, and if none is.
+    of_ring: Live,
+    of_product: Live,
 }
 
 impl Engine<'_, '_, '_> {
     /// The most bytes of buffers that are live at one time, into which tensors are stored for users that want them in
     /// memory; none of them is a ring if rings take more than the `limit`.
     pub(super) fn stored_bytes(&self, labels: &[LayoutId], limit: u64) -> u64 {
-        let with_rings = bytes_at_one_time(self, labels, true);
+        let buffers = buffers(self, labels);
+        let live_as = |live: fn(&Buffer) -> Live| -> Vec<(Live, u64)> {
+            let buffers = buffers.iter();
+            buffers.map(|of| (live(of), of.bytes)).collect()
+        };
+        let with_rings = most_at_one_time(&live_as(|of| of.of_ring));
         if with_rings <= limit {
             return with_rings;
         }
-        bytes_at_one_time(self, labels, false)
+        most_at_one_time(&live_as(|of| of.of_product))
     }
 }
 
-/// The same, where buffers may be rings or none is.
-fn bytes_at_one_time(engine: &Engine<'_, '_, '_>, labels: &[LayoutId], may_be_rings: bool) -> u64 {
-    let mut buffers: HashMap<(usize, LayoutId), (Live, u64)> = HashMap::new();
+/// The buffers of a labelling, each live for all of its users.
+fn buffers(engine: &Engine<'_, '_, '_>, labels: &[LayoutId]) -> Vec<Buffer> {
+    let catalog = engine.catalog;
+    let mut buffers: HashMap<(usize, LayoutId), Buffer> = HashMap::new();
     let mut positions: Option<Positions> = None;
-    for used in &engine.graph.uses {
-        let (producer, consumer) = (used.producer, used.consumer);
-        let nodes = &engine.graph.nodes;
-        let given = engine.given(&nodes[producer], used.shape, labels[producer]);
-        let wanted = engine.wanted(&nodes[consumer], used, labels[consumer]);
-        let (Some(given), Some(wanted)) = (given, wanted) else {
-            continue;
-        };
-        if !engine.catalog.is_in_memory(wanted) || engine.catalog.is_in_memory(given) {
+    for (used, given, wanted) in engine.all_ends(labels) {
+        if !catalog.is_in_memory(wanted) || catalog.is_in_memory(given) {
             continue;
         }
-        let memory = engine
-            .catalog
-            .map(wanted)
-            .map(|map| engine.catalog.linear(map));
+        let memory = catalog.map(wanted).map(|map| catalog.linear(map));
         let elements = memory.map_or(0, |memory| memory.in_dim_size(Dim::OFFSET));
         let bits = RankedTensor::of(used.value.r#type()).map_or(32, element_bits);
-        let bytes = elements * u64::from(bits) / 8;
         let positions = positions.get_or_insert_with(|| Positions::of(root_of(used.operation)));
-        let [first, last] = positions.live(used.place, may_be_rings);
+        let of_ring = positions.of_ring(used.place);
+        let of_product = positions.of_product(used.place);
         let key = (used.value.to_raw().ptr as usize, wanted);
-        let (live, _) = buffers.entry(key).or_insert(([first, last], bytes));
-        *live = [live[0].min(first), live[1].max(last)];
+        let buffer = buffers.entry(key).or_insert(Buffer {
+            bytes: elements * u64::from(bits) / 8,
+            of_ring,
+            of_product,
+        });
+        buffer.of_ring = together(buffer.of_ring, of_ring);
+        buffer.of_product = together(buffer.of_product, of_product);
     }
-    most_at_one_time(&buffers.into_values().collect::<Vec<_>>())
+    buffers.into_values().collect()
+}
+
+/// From where the one is live first to where the other is last.
+fn together(one: Live, other: Live) -> Live {
+    [one[0].min(other[0]), one[1].max(other[1])]
 }
 
 /// The outermost operation around one.
