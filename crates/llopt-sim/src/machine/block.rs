@@ -18,11 +18,12 @@ use crate::machine::grid::Grid;
 use crate::machine::report::FindingKind;
 use crate::machine::warp::{Activation, Path, Row, State, Warp};
 use crate::memory::bulk_groups::BulkGroups;
+use crate::memory::clocks::Clocks;
 use crate::memory::descriptors::Descriptors;
 use crate::memory::footprint::Watch;
 use crate::memory::global::GlobalMemory;
 use crate::memory::knowledge::Knowledge;
-use crate::memory::shadow::{Clocks, Shadow};
+use crate::memory::shadow::Shadow;
 use crate::memory::transaction_barrier::{Polls, TransactionBarrier};
 use crate::units::draft::Draft;
 

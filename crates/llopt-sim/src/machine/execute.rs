@@ -8,7 +8,7 @@ use crate::machine::findings::source;
 use crate::machine::report::FindingKind;
 use crate::machine::row::mask as low_bits;
 use crate::machine::warp::{Activation, Path, Row, State, Warp, lanes};
-use crate::memory::shadow::Kind;
+use crate::memory::clocks::Kind;
 
 /// The effect of an op on its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

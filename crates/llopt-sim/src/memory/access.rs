@@ -15,10 +15,10 @@ use crate::machine::report::FindingKind;
 use crate::machine::row::{Real, RealOp, mask as low_bits, sext};
 use crate::machine::warp::{Row, Warp, lanes};
 use crate::memory::banks::{self, Grouping};
+use crate::memory::clocks::{Kind, Stamp};
 use crate::memory::global::{
     Fault, LOCAL_WINDOW, SHARED_WINDOW, SHORT_CONSTANTS, read_bytes, region_base, write_bytes,
 };
-use crate::memory::shadow::{Kind, Stamp};
 use crate::memory::watch::verb;
 
 /// The address of each lane, and the lanes that access memory at all.

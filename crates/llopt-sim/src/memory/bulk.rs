@@ -36,8 +36,8 @@ use crate::machine::report::FindingKind;
 use crate::machine::row::{Real, sext};
 use crate::machine::warp::{Warp, lanes};
 use crate::memory::access::combine;
+use crate::memory::clocks::Kind;
 use crate::memory::global::{GlobalMemory, SHARED_WINDOW};
-use crate::memory::shadow::Kind;
 
 /// Bytes of a descriptor object.
 pub(crate) const DESCRIPTOR_BYTES: usize = 128;

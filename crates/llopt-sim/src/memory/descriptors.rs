@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use crate::memory::shadow::Clocks;
+use crate::memory::clocks::Clocks;
 
 /// When a warp, or the first of its lanes that acted, did something.
 #[derive(Clone, Copy, Debug)]

@@ -26,7 +26,8 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::machine::bytecode::SiteId;
-use crate::memory::shadow::{Clocks, Kind, Problem, Shadow, Stamp};
+use crate::memory::clocks::{Clocks, Kind, Stamp};
+use crate::memory::shadow::{Problem, Shadow};
 
 /// Bytes of global memory whose history is kept for one block.
 pub(crate) const MOST_BYTES: usize = 4 << 20;

@@ -7,7 +7,7 @@
 //!
 //! Warps reach these calls independently, without a barrier: one may have deallocated a buffer, and begun the next at
 //! the same bytes, while another still reads. An event therefore applies to every warp that *knows* of it, by the
-//! same order that decides about races ([`shadow`](super::shadow)): the warp that caused it, and those that have
+//! same order that decides about races ([`clocks`](super::clocks)): the warp that caused it, and those that have
 //! synchronised with it since. Among the events that a warp knows of, the latest applies. Events of a byte are
 //! numbered: each has the number after the latest that its own warp knew of, so that the events of all warps at one
 //! place in the program have the same number.

@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod banks;
 pub(crate) mod bulk;
 pub(crate) mod bulk_groups;
+pub(crate) mod clocks;
 pub(crate) mod descriptors;
 pub(crate) mod footprint;
 pub(crate) mod global;

@@ -5,8 +5,9 @@ use crate::machine::block::Block;
 use crate::machine::bytecode::{AccessKind, Program, SiteId};
 use crate::machine::findings::source;
 use crate::machine::report::FindingKind;
+use crate::memory::clocks::{Kind, Stamp};
 use crate::memory::lives::Event;
-use crate::memory::shadow::{Kind, Problem, Stamp};
+use crate::memory::shadow::Problem;
 
 impl<const W: usize> Block<'_, W> {
     /// Reports what is wrong with an access to a byte.

@@ -10,8 +10,8 @@ use crate::machine::execute::{Flow, bit_mask};
 use crate::machine::report::FindingKind;
 use crate::machine::row::mask as low_bits;
 use crate::machine::warp::{Path, PendingCopy, Row, State, Warp, lanes};
+use crate::memory::clocks::Kind;
 use crate::memory::global::SHARED_WINDOW;
-use crate::memory::shadow::Kind;
 use crate::memory::transaction_barrier::TransactionBarrier;
 
 /// The arrivals of threads at their transaction barriers.

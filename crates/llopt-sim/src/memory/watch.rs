@@ -5,9 +5,9 @@ use crate::machine::block::Block;
 use crate::machine::bytecode::{Access, AccessKind, Program, SiteId};
 use crate::machine::findings::source;
 use crate::machine::report::FindingKind;
+use crate::memory::clocks::Kind;
 use crate::memory::footprint::Actor;
 use crate::memory::global::Fault;
-use crate::memory::shadow::Kind;
 
 impl Access {
     /// The kind of access in the history.

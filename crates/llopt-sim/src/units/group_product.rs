@@ -35,7 +35,7 @@ use crate::machine::bytecode::{AccessKind, SharedOperand, SiteId, Slot};
 use crate::machine::report::FindingKind;
 use crate::machine::row::mask as low_bits;
 use crate::machine::warp::{Warp, lanes};
-use crate::memory::shadow::Kind;
+use crate::memory::clocks::Kind;
 use crate::units::matrix::Field;
 
 /// The fields of a matrix descriptor.
