@@ -83,8 +83,7 @@ impl Range {
     /// The range of the number of a loop's iteration: from the lower bound to the number before the upper one.
     fn counted(value: Value<'_, '_>, known: &mut HashMap<usize, Self>, depth: u32) -> Option<Self> {
         let of = For::of(value.argument_of()?.0.parent_operation()?)?;
-        let [lower, upper, step] =
-            [of.lower(), of.upper(), of.step()].map(|bound| Self::within(bound, known, depth));
+        let [lower, upper, step] = of.bounds().map(|bound| Self::within(bound, known, depth));
         let is_plain = !of.is_unsigned() || lower.least >= 0 && upper.least >= 0;
         (of.number() == value && is_plain && step.least > 0).then_some(())?;
         (lower.least < upper.most).then(|| Self {

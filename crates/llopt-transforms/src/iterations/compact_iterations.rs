@@ -255,7 +255,7 @@ impl<'c: 'a, 'a> Skipping<'c, 'a> {
         let number = of.number().r#type();
         rewriter.set_before(of.operation());
         let mut arithmetic = Arithmetic { rewriter, location };
-        let all = iterations(&mut arithmetic, of);
+        let all = arithmetic.iterations(of.bounds(), of.is_unsigned());
         let [zero, one] = [0, 1].map(|value| arithmetic.constant(number, value));
         let count = self.count(rewriter, all);
 
@@ -525,21 +525,6 @@ fn kept_block<'c: 'a, 'a>(branch: If<'c, 'a>) -> Result<(BlockRef<'c, 'a>, bool)
     let multiplies = block.operations().any(is_product);
     let kept = multiplies.then_some((block, is_first));
     kept.ok_or_else(|| "there is no product in its conditional".to_owned())
-}
-
-/// The number of iterations of a loop.
-fn iterations<'c: 'a, 'a>(
-    arithmetic: &mut Arithmetic<'_, 'c, 'a>,
-    of: For<'c, 'a>,
-) -> Value<'c, 'a> {
-    let (lower, upper, step) = (of.lower(), of.upper(), of.step());
-    let [zero, one] = [0, 1].map(|value| arithmetic.constant(step.r#type(), value));
-    let runs = arithmetic.is_below(lower, upper, of.is_unsigned());
-    let distance = arithmetic.subtract(upper, lower);
-    let before = arithmetic.subtract(distance, one);
-    let steps = arithmetic.divide(before, step);
-    let count = arithmetic.add(steps, one);
-    arithmetic.select(runs, count, zero)
 }
 
 /// How far a step moves a value in so many iterations each; offsets of pointers have 64 bits.

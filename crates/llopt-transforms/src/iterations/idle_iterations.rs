@@ -113,8 +113,7 @@ impl<'c: 'a, 'a> End<'c, 'a> {
     /// The ends of a loop that are worth it.
     fn all_of(of: For<'c, 'a>) -> Vec<Self> {
         let mut known = HashMap::new();
-        let [lower, upper, step] =
-            [of.lower(), of.upper(), of.step()].map(|bound| Range::of(bound, &mut known));
+        let [lower, upper, step] = of.bounds().map(|bound| Range::of(bound, &mut known));
         let is_long = upper.least != upper.most
             || lower.least != lower.most
             || upper.most - lower.most >= LEAST * step.most.max(1);

@@ -423,11 +423,8 @@ fn behind<'c: 'a, 'a>(
         return arithmetic.constant(r#type, numbers.at(numbers.count()));
     }
     let runs = arithmetic.is_below(lower, end, false);
-    // The distance between signed numbers never overflows as an unsigned one.
+    let steps = arithmetic.steps_to_last([lower, end, step]);
     let one = arithmetic.constant(r#type, 1);
-    let distance = arithmetic.subtract(end, lower);
-    let before = arithmetic.subtract(distance, one);
-    let steps = arithmetic.divide(before, step);
     let steps = arithmetic.add(steps, one);
     let distance = arithmetic.multiply(steps, step);
     let number = arithmetic.add(lower, distance);

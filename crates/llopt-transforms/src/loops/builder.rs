@@ -207,6 +207,32 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
             &[("predicate", predicate)],
         )
     }
+
+    /// How many steps the last number of a loop with these bounds is from the first, if it has any.
+    pub(crate) fn steps_to_last(
+        &mut self,
+        [lower, upper, step]: [Value<'c, 'a>; 3],
+    ) -> Value<'c, 'a> {
+        // The distance of two numbers never overflows without a sign.
+        let one = self.constant(lower.r#type(), 1);
+        let distance = self.subtract(upper, lower);
+        let distance = self.subtract(distance, one);
+        self.divide(distance, step)
+    }
+
+    /// The number of iterations of a loop with these bounds.
+    pub(crate) fn iterations(
+        &mut self,
+        bounds: [Value<'c, 'a>; 3],
+        is_unsigned: bool,
+    ) -> Value<'c, 'a> {
+        let r#type = bounds[0].r#type();
+        let any = self.is_below(bounds[0], bounds[1], is_unsigned);
+        let [none, one] = [0, 1].map(|value| self.constant(r#type, value));
+        let steps = self.steps_to_last(bounds);
+        let count = self.add(steps, one);
+        self.select(any, count, none)
+    }
 }
 
 /// Terminates a block.

@@ -118,8 +118,8 @@ impl<'c: 'a, 'a> Concatenation<'c, 'a> {
         let location = first.operation().loc();
         let context = rewriter.context();
         rewriter.set_before(first.operation());
-        let counts =
-            [first, second].map(|of| iterations(&mut Arithmetic { rewriter, location }, of));
+        let counts = [first, second]
+            .map(|of| Arithmetic { rewriter, location }.iterations(of.bounds(), of.is_unsigned()));
         let mut arithmetic = Arithmetic { rewriter, location };
         let zero = arithmetic.constant(first.lower().r#type(), 0);
         let one = arithmetic.constant(first.lower().r#type(), 1);
@@ -221,10 +221,7 @@ fn between<'c: 'a, 'a>(
 fn carried<'c: 'a, 'a>(first: For<'c, 'a>, second: For<'c, 'a>) -> Result<Vec<Carried>, String> {
     let results = first.results();
     let from = |value: &Value<'c, 'a>| results.iter().position(|result| result == value);
-    if [second.lower(), second.upper(), second.step()]
-        .iter()
-        .any(|bound| from(bound).is_some())
-    {
+    if second.bounds().iter().any(|bound| from(bound).is_some()) {
         return Err("the iterations of the second loop depend on the first".to_owned());
     }
     let mut carried = Vec::new();
@@ -254,23 +251,6 @@ fn carried<'c: 'a, 'a>(first: For<'c, 'a>, second: For<'c, 'a>) -> Result<Vec<Ca
     }
     carried.extend(open.into_iter().map(Carried::OfFirst));
     Ok(carried)
-}
-
-/// The iterations of a loop.
-fn iterations<'c: 'a, 'a>(
-    arithmetic: &mut Arithmetic<'_, 'c, 'a>,
-    of: For<'c, 'a>,
-) -> Value<'c, 'a> {
-    let r#type = of.lower().r#type();
-    let any = arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned());
-    let one = arithmetic.constant(r#type, 1);
-    let none = arithmetic.constant(r#type, 0);
-    // The distance of numbers never overflows without a sign.
-    let distance = arithmetic.subtract(of.upper(), of.lower());
-    let distance = arithmetic.subtract(distance, one);
-    let steps = arithmetic.divide(distance, of.step());
-    let count = arithmetic.add(steps, one);
-    arithmetic.select(any, count, none)
 }
 
 /// The new body while it is built.

@@ -154,13 +154,8 @@ fn count<'c: 'a, 'a>(
     [lower, upper, step]: [Value<'c, 'a>; 3],
     is_unsigned: bool,
 ) -> Value<'c, 'a> {
-    let r#type = lower.r#type();
     let is_run = arithmetic.is_below(lower, upper, is_unsigned);
-    // The distance between unsigned numbers never overflows.
-    let one = arithmetic.constant(r#type, 1);
-    let distance = arithmetic.subtract(upper, lower);
-    let distance = arithmetic.subtract(distance, one);
-    let before_last = arithmetic.divide(distance, step);
+    let before_last = arithmetic.steps_to_last([lower, upper, step]);
     let before_last = arithmetic.in_64_bits(before_last);
     let wide = before_last.r#type();
     let one = arithmetic.constant(wide, 1);
@@ -216,7 +211,7 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
     /// The bounds of the inner loop.
     fn bounds(&self) -> [Value<'c, 'a>; 3] {
         let inner = self.inner;
-        [inner.lower(), inner.upper(), inner.step()]
+        inner.bounds()
     }
 
     /// The number of iterations of the fused loop for one of the outer loop, for these bounds of the inner one: at
@@ -246,7 +241,7 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
         let outer = self.outer;
         let location = outer.operation().loc();
         let bounds = self.bounds();
-        let of_outer = [outer.lower(), outer.upper(), outer.step()];
+        let of_outer = outer.bounds();
         let is_same = bounds.iter().all(|bound| outer.is_outside(*bound));
         if is_same {
             let mut arithmetic = Arithmetic { rewriter, location };

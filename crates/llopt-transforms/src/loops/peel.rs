@@ -98,11 +98,7 @@ pub(super) fn last_number<'c: 'a, 'a>(
         return (arithmetic.constant(r#type, last), None);
     }
     let condition = arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned());
-    // The distance between unsigned numbers never overflows.
-    let one = arithmetic.constant(r#type, 1);
-    let distance = arithmetic.subtract(of.upper(), of.lower());
-    let distance = arithmetic.subtract(distance, one);
-    let steps = arithmetic.divide(distance, of.step());
+    let steps = arithmetic.steps_to_last(of.bounds());
     let distance = arithmetic.multiply(steps, of.step());
     let last = arithmetic.add(of.lower(), distance);
     // No number is below the lower bound.

@@ -110,11 +110,7 @@ pub(crate) fn group<'c: 'a, 'a>(
         None if is_whole => of.upper(),
         None => {
             let is_run = arithmetic.is_below(lower, of.upper(), of.is_unsigned());
-            // The distance between unsigned numbers never overflows.
-            let one = arithmetic.constant(r#type, 1);
-            let distance = arithmetic.subtract(of.upper(), lower);
-            let distance = arithmetic.subtract(distance, one);
-            let before_last = arithmetic.divide(distance, step);
+            let before_last = arithmetic.steps_to_last(of.bounds());
             // The number of iterations is one more than the number of steps from the first to the last: groups are
             // counted without adding that one, as the count of all may overflow the type.
             let size = arithmetic.constant(r#type, i64::from(factor));

@@ -74,6 +74,11 @@ impl<'c: 'a, 'a> For<'c, 'a> {
         self.operand(2)
     }
 
+    /// The first number, what all are below, and the step.
+    pub fn bounds(self) -> [Value<'c, 'a>; 3] {
+        [self.lower(), self.upper(), self.step()]
+    }
+
     /// Sets one of the bounds: 0 for the lower, 1 for the upper, 2 for the step.
     pub(crate) fn set_bound(self, index: usize, value: Value<'c, 'a>) {
         self.operation.set_operand_value(index, value);
@@ -177,7 +182,7 @@ impl<'c: 'a, 'a> For<'c, 'a> {
     ) -> Self {
         let old = self.operation;
         rewriter.set_before(old);
-        let bounds = [self.lower(), self.upper(), self.step()];
+        let bounds = self.bounds();
         let attributes = old.attrs();
         let operation = insert_loop(
             rewriter,

@@ -340,7 +340,7 @@ fn set_bounds<'c: 'a, 'a>(
     let of_each = i64::from(blocks);
     let arithmetic = &mut Arithmetic { rewriter, location };
     let rank = arithmetic.as_type(rank, r#type);
-    let (lower, upper, step) = (of.lower(), of.upper(), of.step());
+    let [lower, upper, step] = of.bounds();
     if let Some(count) = known.filter(|count| count.is_multiple_of(u64::from(blocks))) {
         // All parts are equal.
         let chunk = arithmetic.constant(r#type, (count / u64::from(blocks)).cast_signed());
@@ -355,19 +355,7 @@ fn set_bounds<'c: 'a, 'a>(
     }
     let count = match known {
         Some(count) => arithmetic.constant(r#type, count.cast_signed()),
-        None => {
-            let is_run = arithmetic.is_below(lower, upper, of.is_unsigned());
-            // The distance between unsigned numbers never overflows.
-            let (zero, one) = (
-                arithmetic.constant(r#type, 0),
-                arithmetic.constant(r#type, 1),
-            );
-            let distance = arithmetic.subtract(upper, lower);
-            let distance = arithmetic.subtract(distance, one);
-            let last = arithmetic.divide(distance, step);
-            let counted = arithmetic.add(last, one);
-            arithmetic.select(is_run, counted, zero)
-        }
+        None => arithmetic.iterations(of.bounds(), of.is_unsigned()),
     };
     let more = arithmetic.constant(r#type, of_each - 1);
     let blocks = arithmetic.constant(r#type, of_each);

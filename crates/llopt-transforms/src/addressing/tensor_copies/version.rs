@@ -333,7 +333,7 @@ impl<'c: 'a, 'a> Writer<'_, 'c, 'a> {
     }
 
     fn bounds_of_slices(&mut self) -> [Value<'c, 'a>; 3] {
-        let (lower, upper, step) = (self.of.lower(), self.of.upper(), self.of.step());
+        let [lower, upper, step] = self.of.bounds();
         let Some(Division { number, step: own }) = self.slices else {
             return [lower, upper, step];
         };

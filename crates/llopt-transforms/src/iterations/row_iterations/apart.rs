@@ -67,8 +67,7 @@ impl<'c: 'a, 'a> Apart<'c, 'a> {
         of: For<'c, 'a>,
     ) -> Value<'c, 'a> {
         let wide: Type<'c> = IntegerType::new(arithmetic.rewriter.context(), 64).into();
-        let [lower, upper, step] =
-            [of.lower(), of.upper(), of.step()].map(|it| arithmetic.signed_as_type(it, wide));
+        let [lower, upper, step] = of.bounds().map(|it| arithmetic.signed_as_type(it, wide));
         let stride = match self.stride {
             Some(stride) => arithmetic.signed_as_type(stride, wide),
             None => arithmetic.constant(wide, 1),

@@ -75,7 +75,7 @@ impl<'c: 'a, 'a> Ahead<'c, 'a> {
         most: usize,
         group: u32,
     ) -> Option<Value<'c, 'a>> {
-        let (lower, upper, step) = (of.lower(), of.upper(), of.step());
+        let [lower, upper, step] = of.bounds();
         let r#type = lower.r#type();
         if let Some(numbers) = Numbers::of(of) {
             let first = numbers.count().checked_sub(most as u64)?;

@@ -363,7 +363,7 @@ where
         let plan = &self.plan;
         let of = plan.of;
         let location = of.operation().loc();
-        let (lower, upper, step) = (of.lower(), of.upper(), of.step());
+        let [lower, upper, step] = of.bounds();
         let carried = new.carried();
         let mut current: HashMap<Key, Value> = HashMap::new();
         let mut numbers: HashMap<usize, Value> = HashMap::from([(0, new.number())]);

@@ -45,7 +45,7 @@ impl<'c: 'a, 'a> Needs<'c, 'a> {
         };
         let mut queue: Vec<Value> = Vec::new();
         for of in nest {
-            queue.extend([of.lower(), of.upper(), of.step()]);
+            queue.extend(of.bounds());
         }
         for bulk in copies {
             queue.push(bulk.copy.desc());
@@ -173,7 +173,7 @@ impl<'c: 'a, 'a> Producer<'_, '_, 'c, 'a> {
             .into_iter()
             .filter(|(name, _)| *name == "unsignedCmp")
             .collect();
-        let bounds = [of.lower(), of.upper(), of.step()].map(|bound| self.mapping.get(bound));
+        let bounds = of.bounds().map(|bound| self.mapping.get(bound));
         let own = For::build(self.rewriter, location, bounds, &initial, &attributes);
         self.mapping.map(of.number(), own.number());
         let arguments = own.carried();
