@@ -11,6 +11,7 @@ mod access;
 mod accesses;
 mod account;
 mod ahead;
+mod arriving;
 mod assign;
 mod bringing;
 mod buffer;

@@ -3,15 +3,12 @@
 //! Every access to global memory proposes layouts in which it is coalesced, every access to a buffer
 //! in shared memory one that reads rows, every matrix product those of the ways to compute it, for itself and
 //! for its factors, a quotient of words that no instruction divides the one with the fewest elements for each thread, and each
-//! node that no proposal reaches the default layout. Proposals flow from node to node in both
-//! directions, through every op that relates the layouts of its operands and results, until nothing new
-//! arrives. Which of them can help is found out when the labelling is
-//! ([`super::labelling`] drops what others dominate).
+//! node that no proposal reaches the default layout. From there they go from node to node ([`super::arriving`]). Which of
+//! them can help is found out when the labelling is ([`super::labelling`] drops what others dominate).
 //!
 //! Many accesses and products with many choices each make many labels, of which few are near enough to help. So layouts are
 //! chosen among those that have come the shortest way, and the account says what all of them could do ([`super::search`]).
 
-use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
@@ -25,11 +22,12 @@ use melior::ir::OperationRef;
 use rustc_hash::FxHashMap;
 
 use super::access::Access;
+use super::arriving::{First, Offer};
 use super::buffer;
 use super::catalog::LayoutId;
 use super::coalesced::{GlobalAccess, in_runs};
 use super::engine::Engine;
-use super::graph::{Factor, Graph, Node, NodeKind};
+use super::graph::{Node, NodeKind};
 use super::relation::Relation;
 use crate::axis::address;
 
@@ -56,86 +54,6 @@ const LAST: usize = usize::MAX;
 
 /// A rank, a node, and a layout for it: what has a lower rank is tried before.
 type Proposal = (usize, usize, LayoutId);
-
-/// A layout for a node, on its way from where it was proposed.
-#[derive(Clone, Copy)]
-struct Offer {
-    node: usize,
-    label: LayoutId,
-    /// The rank of the proposal that it comes from.
-    rank: usize,
-    /// It goes no further than to nodes that run so often.
-    most_often: f64,
-    /// Whether a product asked for it, for its result, or a reduction has its result in it.
-    of_result: bool,
-}
-
-/// For each node the uses that it is an end of, by number, and the factors of which it is the product.
-fn around_nodes(graph: &Graph<'_, '_>) -> (Vec<Vec<usize>>, Vec<Vec<Factor>>) {
-    let nodes = graph.nodes.len();
-    let mut uses: Vec<Vec<usize>> = vec![Vec::new(); nodes];
-    for (number, used) in graph.uses.iter().enumerate() {
-        uses[used.producer].push(number);
-        if used.consumer != used.producer {
-            uses[used.consumer].push(number);
-        }
-    }
-    let mut factors: Vec<Vec<Factor>> = vec![Vec::new(); nodes];
-    for factor in &graph.factors {
-        factors[factor.product].push(*factor);
-    }
-    (uses, factors)
-}
-
-impl Offer {
-    /// One that goes everywhere.
-    fn new(node: usize, label: LayoutId, rank: usize) -> Self {
-        Self {
-            node,
-            label,
-            rank,
-            most_often: f64::INFINITY,
-            of_result: false,
-        }
-    }
-}
-
-/// What goes first of all layouts on their way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum First {
-    /// Those that have come the shortest way.
-    Near,
-    /// Those of the lowest rank, and of these the nearest.
-    Wanted,
-}
-
-/// Layouts on their way.
-struct Queue {
-    first: First,
-    of_rank: BTreeMap<usize, VecDeque<Offer>>,
-}
-
-impl Queue {
-    fn extend(&mut self, offers: impl IntoIterator<Item = Offer>) {
-        for offer in offers {
-            let rank = match self.first {
-                First::Near => 0,
-                First::Wanted => offer.rank,
-            };
-            self.of_rank.entry(rank).or_default().push_back(offer);
-        }
-    }
-
-    fn next(&mut self) -> Option<Offer> {
-        loop {
-            let mut first = self.of_rank.first_entry()?;
-            if let Some(offer) = first.get_mut().pop_front() {
-                return Some(offer);
-            }
-            first.remove();
-        }
-    }
-}
 
 /// The labels of each node: at least one, but none where the label follows from another one ([`super::following`]).
 pub(super) struct Candidates {
@@ -228,142 +146,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                     labels.push(other);
                 }
             }
-        }
-    }
-
-    /// The labels that arrive at each node that has a choice, at most so many and at least one for each, if those go first;
-    /// and whether others would have arrived.
-    fn arriving(&self, offers: &[Offer], first: First, most: usize) -> (Vec<Vec<LayoutId>>, bool) {
-        let nodes = &self.graph.nodes;
-        let mut is_cut = false;
-        let mut labels: Vec<Vec<LayoutId>> = vec![Vec::new(); nodes.len()];
-        let mut queue = Queue {
-            first,
-            of_rank: BTreeMap::new(),
-        };
-        queue.extend(offers.iter().copied());
-        let (uses_of, factors_of) = around_nodes(self.graph);
-        // Of a factor there are few: those that its product takes.
-        let is_full = |node: usize, labels: &[Vec<LayoutId>]| {
-            labels[node].len() >= most && !matches!(nodes[node].kind, NodeKind::Factor)
-        };
-        let mut next_without = 0;
-        loop {
-            while let Some(offer) = queue.next() {
-                let (index, label) = (offer.node, offer.label);
-                if let Some(number) = self.followed(index) {
-                    let across = self.proposed_across(number, index, label);
-                    queue.extend(across.map(|(node, label)| Offer {
-                        node,
-                        label,
-                        ..offer
-                    }));
-                    continue;
-                }
-                let node = &nodes[index];
-                let known = self.catalog.is_among(&labels[index], label);
-                let pinned_otherwise = node.pinned.is_some_and(|pinned| pinned != label);
-                let full = is_full(index, &labels);
-                let too_often = node.frequency > offer.most_often;
-                if known || pinned_otherwise || too_often || is_cut && full {
-                    continue;
-                }
-                if !self.possible(node, label) {
-                    continue;
-                }
-                if full {
-                    is_cut = true;
-                    continue;
-                }
-                let reduces = matches!(node.kind, NodeKind::Op(_, Relation::Reduce { .. }, _));
-                for &number in &uses_of[index] {
-                    let used = &self.graph.uses[number];
-                    let is_given = used.producer == index;
-                    let other = if is_given {
-                        used.consumer
-                    } else {
-                        used.producer
-                    };
-                    let is_followed = self.followed(other).is_some();
-                    // No other label arrives at a node that is full, once it is known that labels are left out.
-                    if is_followed && !is_given || is_cut && !is_followed && is_full(other, &labels)
-                    {
-                        continue;
-                    }
-                    let across = self.proposed_across(number, index, label);
-                    let is_reduced = reduces && is_given;
-                    queue.extend(across.map(|(node, label)| Offer {
-                        node,
-                        label,
-                        of_result: offer.of_result || is_reduced,
-                        ..offer
-                    }));
-                }
-                for factor in &factors_of[index] {
-                    let wanted = self.in_registers(factor, label);
-                    let wanted = wanted.iter();
-                    queue.extend(wanted.map(|&wanted| Offer::new(factor.node, wanted, offer.rank)));
-                }
-                labels[index].push(label);
-                queue.extend(self.within_warps(offer));
-            }
-            // What no proposal reaches gets the default layout, and proposes it.
-            while next_without < nodes.len() && !labels[self.leader(next_without)].is_empty() {
-                next_without += 1;
-            }
-            if next_without == nodes.len() {
-                return (labels, is_cut);
-            }
-            let node = &nodes[next_without];
-            if self.followed(next_without).is_some() {
-                let label = self.default_layout(node);
-                queue.extend(Some(Offer::new(next_without, label, 0)));
-                next_without += 1;
-                continue;
-            }
-            let label = node.pinned.unwrap_or_else(|| self.default_layout(node));
-            if node.pinned.is_none() && self.possible(node, label) {
-                queue.extend(Some(Offer::new(next_without, label, 0)));
-            } else {
-                // No layout fits; the checks after this pass say so.
-                labels[next_without].push(label);
-            }
-        }
-    }
-
-    /// What a label of one end of a use proposes for the other end.
-    fn proposed_across(
-        &self,
-        number: usize,
-        from: usize,
-        label: LayoutId,
-    ) -> Option<(usize, LayoutId)> {
-        let used = &self.graph.uses[number];
-        let nodes = &self.graph.nodes;
-        let (producer, consumer) = (&nodes[used.producer], &nodes[used.consumer]);
-        if from == used.producer {
-            let given = self.given(producer, used.shape, label)?;
-            let label = match consumer.kind {
-                NodeKind::Op(_, _, relation) => {
-                    self.catalog
-                        .label_of_operand(relation, given, used.operand, consumer.shape)?
-                }
-                NodeKind::Carried(_) => given,
-                // What a product takes from registers it says itself.
-                NodeKind::Factor if !self.catalog.is_in_memory(given) => return None,
-                NodeKind::Factor => given,
-            };
-            Some((used.consumer, label))
-        } else {
-            let wanted = self.wanted(consumer, used, label)?;
-            let label = match producer.kind {
-                NodeKind::Op(_, _, relation) => {
-                    self.catalog
-                        .label_of_result(relation, wanted, producer.shape)?
-                }
-                NodeKind::Carried(_) | NodeKind::Factor => wanted,
-            };
-            Some((used.producer, label))
         }
     }
 
@@ -586,7 +368,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// What a store asks for that the layout of a product or of a reduction's result reaches: each warp stores what it has. Loads of what is added to the
     /// product get it from the store. A loop that the store is behind does not: a product has its own layouts there, and
     /// converting in each iteration what is stored once never pays.
-    fn within_warps(&self, offer: Offer) -> Option<Offer> {
+    pub(super) fn within_warps(&self, offer: Offer) -> Option<Offer> {
         if !offer.of_result {
             return None;
         }
@@ -673,7 +455,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
 
     /// Whether a node can have the label. Where two elements become one pair or the reverse, both must be in one
     /// thread; a product must have factors for the layout of its result; and only few ops work on data in memory.
-    fn possible(&self, node: &Node<'c, 'a>, label: LayoutId) -> bool {
+    pub(super) fn possible(&self, node: &Node<'c, 'a>, label: LayoutId) -> bool {
         if self.catalog.is_in_memory(label) {
             return self.catalog.map(label).is_some()
                 && match &node.kind {
