@@ -39,6 +39,145 @@ use crate::loops::pipeline::{Staged, pipeline};
 use crate::loops::view::For;
 use crate::products::is_product;
 
+/// The places of operations in the new body, from the first to the last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// Loads that addresses depend on, what these and loads of registers need, and the latter unless they are held.
+    First,
+    /// Waits for data, where something can be issued before the first product.
+    Wait,
+    /// Reads of these data.
+    Read,
+    /// Copies that come before products.
+    EarlyCopy,
+    /// Products, and all that has no other place.
+    Product,
+    /// Loads of registers that are held.
+    HeldLoad,
+    /// What is behind the last product.
+    BehindProducts,
+    /// All else that runs ahead.
+    Ahead,
+}
+
+/// Operations with effects, and what they need.
+struct Needing<'c, 'a> {
+    own: Vec<OperationRef<'c, 'a>>,
+    needs: Slice<'c, 'a>,
+}
+
+impl<'c: 'a, 'a> Needing<'c, 'a> {
+    fn has(&self, operation: OperationRef<'c, 'a>) -> bool {
+        self.own.contains(&operation) || self.needs.operations.contains(&operation)
+    }
+}
+
+/// A body whose operations are to be placed.
+struct Body<'p, 'c, 'a> {
+    parts: &'p Parts<'c, 'a>,
+    last_stage: usize,
+    /// Whether loaded data are held in registers.
+    holds: bool,
+    /// Whether reads have a place before all copies and products.
+    reads_first: bool,
+    /// What runs ahead.
+    ahead: Needing<'c, 'a>,
+    /// What the first operations of that need.
+    before: Slice<'c, 'a>,
+    /// Loads that addresses depend on, and what they need.
+    fed: Slice<'c, 'a>,
+    /// Copies that come before products.
+    copies: Needing<'c, 'a>,
+    /// Stores of the iteration before, where the loads of this one stay outstanding.
+    outstanding: Needing<'c, 'a>,
+    /// Stores of held data, and their slots.
+    held: Vec<OperationRef<'c, 'a>>,
+    products: Option<[OperationRef<'c, 'a>; 2]>,
+}
+
+impl<'p, 'c: 'a, 'a> Body<'p, 'c, 'a> {
+    fn of(
+        parts: &'p Parts<'c, 'a>,
+        rewriter: &mut Rewriter<'c, 'a>,
+        design: &Design<'c, 'a>,
+    ) -> Option<Self> {
+        let of = design.of;
+        let users = [&parts.ahead[..], &parts.first[..]].concat();
+        let needs = |operations: &[OperationRef<'c, 'a>]| {
+            let is_feeder = |own: OperationRef<'c, 'a>| design.feeders.contains(&own);
+            Slice::of(of, operands_of(operations), &users, is_feeder).ok()
+        };
+        let needing = |own: Vec<OperationRef<'c, 'a>>| {
+            let needs = needs(&own)?;
+            Some(Needing { own, needs })
+        };
+        let is_store = |own: &OperationRef<'c, 'a>| LocalStoreOp::of(*own).is_some();
+        let mut slice = needs(&users)?;
+        slice.split(of, rewriter, &users);
+        let ahead = || parts.ahead.iter().copied();
+        let mut fed = needs(&design.feeders)?;
+        fed.include(of, &design.feeders);
+        // Stores of loaded registers always come after the products: they wait for loads.
+        let copies = ahead().filter(|own| design.early && !is_store(own));
+        let outstanding = ahead().filter(|own| design.outstanding && is_store(own));
+        let held = ahead()
+            .filter_map(LocalStoreOp::of)
+            .filter(|_| design.held)
+            .flat_map(|store| [Some(store.operation()), ValueExt::defining_op(store.dst())]);
+        let operations = of.operations().into_iter();
+        let mut products = operations.filter(|operation| is_product(*operation));
+        let first_product = products.next();
+        let mut running = design.running.iter();
+        Some(Self {
+            parts,
+            last_stage: design.stages - 1,
+            holds: design.held,
+            reads_first: design.early || running.any(|running| running.computes_factor),
+            before: needs(&parts.first)?,
+            fed,
+            copies: needing(copies.collect())?,
+            outstanding: needing(outstanding.collect())?,
+            held: held.flatten().collect(),
+            products: first_product.map(|first| [first, products.last().unwrap_or(first)]),
+            ahead: Needing {
+                own: parts.ahead.clone(),
+                needs: slice,
+            },
+        })
+    }
+
+    /// The place of an operation, and its stage.
+    fn place(&self, operation: OperationRef<'c, 'a>) -> (Place, usize) {
+        let last = self.last_stage;
+        let [is_before, is_behind] = match self.products {
+            Some([first, last]) => [operation.is_before(first), last.is_before(operation)],
+            None => [false; 2],
+        };
+        let mut events = self.parts.events.iter();
+        let mut is_wait =
+            || events.any(|(own, event)| *own == operation && matches!(event, Event::Wait(_)));
+        match () {
+            () if self.fed.operations.contains(&operation) => (Place::First, 0),
+            () if self.parts.first.contains(&operation) => match self.holds {
+                true => (Place::HeldLoad, 0),
+                false => (Place::First, 0),
+            },
+            () if self.before.operations.contains(&operation) => (Place::First, 0),
+            () if self.reads_first && is_wait() => (Place::Wait, last),
+            () if self.copies.has(operation) => (Place::EarlyCopy, 0),
+            () if self.held.contains(&operation) || self.outstanding.has(operation) => {
+                (Place::Ahead, 1)
+            }
+            () if self.ahead.has(operation) => (Place::Ahead, 0),
+            () if self.reads_first && is_before && self.parts.reads.contains(&operation) => {
+                (Place::Read, last)
+            }
+            () if is_behind => (Place::BehindProducts, last),
+            () => (Place::Product, last),
+        }
+    }
+}
+
 /// The parts of a body that were added to it.
 pub(super) struct Parts<'c, 'a> {
     /// Operations of the first stage that have effects.
@@ -83,91 +222,15 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         rewriter: &mut Rewriter<'c, 'a>,
         design: &Design<'c, 'a>,
     ) -> Option<Vec<Staged<'c, 'a>>> {
-        let (of, last) = (design.of, design.stages - 1);
-        let users = [&self.ahead[..], &self.first[..]].concat();
-        let needs = |operations: &[OperationRef<'c, 'a>]| {
-            let is_feeder = |own: OperationRef<'c, 'a>| design.feeders.contains(&own);
-            Slice::of(of, operands_of(operations), &users, is_feeder).ok()
-        };
-        let mut slice = needs(&users)?;
-        slice.split(of, rewriter, &users);
-        let before = needs(&self.first)?;
-        let mut fed = needs(&design.feeders)?;
-        fed.include(of, &design.feeders);
-        // Stores of loaded registers always come after the products: they wait for loads.
-        let copies: Vec<OperationRef> = self
-            .ahead
-            .iter()
-            .copied()
-            .filter(|operation| design.early && LocalStoreOp::of(*operation).is_none())
-            .collect();
-        // Stores of the iteration before, where the loads of this one stay outstanding.
-        let outstanding: Vec<OperationRef> = self
-            .ahead
-            .iter()
-            .copied()
-            .filter(|operation| design.outstanding && LocalStoreOp::of(*operation).is_some())
-            .collect();
-        let stored = needs(&outstanding)?;
-        let copied = needs(&copies)?;
-        let all = of.operations();
-        let product = all.iter().copied().find(|operation| is_product(*operation));
-        let held: Vec<OperationRef> = self
-            .ahead
-            .iter()
-            .copied()
-            .filter_map(LocalStoreOp::of)
-            .filter(|_| design.held)
-            .flat_map(|store| [Some(store.operation()), ValueExt::defining_op(store.dst())])
-            .flatten()
-            .collect();
-        let last_product = all
-            .iter()
-            .rev()
-            .copied()
-            .find(|operation| is_product(*operation));
-        let is_behind = |operation: &OperationRef<'c, 'a>| {
-            last_product.is_some_and(|product| product.is_before(*operation))
-        };
-        let loads_at = if design.held { 5 } else { 0 };
-        let computes_factor = design.running.iter().any(|running| running.computes_factor);
-        let reads_first = design.early || computes_factor;
-        let is_read = |operation: &OperationRef<'c, 'a>| {
-            let is_before = || product.is_some_and(|product| operation.is_before(product));
-            reads_first && self.reads.contains(operation) && is_before()
-        };
-        let is_wait = |operation: &OperationRef<'c, 'a>| {
-            let mut waits = self
-                .events
-                .iter()
-                .filter(|(_, event)| matches!(event, Event::Wait(_)));
-            reads_first && waits.any(|(wait, _)| wait == operation)
-        };
-        let place = |operation: &OperationRef<'c, 'a>| {
-            let is_in = |own: &[OperationRef<'c, 'a>], slice: &Slice<'c, 'a>| {
-                own.contains(operation) || slice.operations.contains(operation)
-            };
-            match () {
-                () if fed.operations.contains(operation) => (0, 0),
-                () if self.first.contains(operation) => (loads_at, 0),
-                () if before.operations.contains(operation) => (0, 0),
-                () if is_wait(operation) => (1, last),
-                () if is_in(&copies, &copied) => (3, 0),
-                () if held.contains(operation) || is_in(&outstanding, &stored) => (7, 1),
-                () if is_in(&self.ahead, &slice) => (7, 0),
-                () if is_read(operation) => (2, last),
-                () if is_behind(operation) => (6, last),
-                () => (4, last),
-            }
-        };
-        let mut placed: Vec<(usize, Staged)> = all
-            .into_iter()
+        let body = Body::of(self, rewriter, design)?;
+        let operations = design.of.operations().into_iter();
+        let mut placed: Vec<(Place, Staged)> = operations
             .map(|operation| {
-                let (at, stage) = place(&operation);
-                (at, Staged { operation, stage })
+                let (place, stage) = body.place(operation);
+                (place, Staged { operation, stage })
             })
             .collect();
-        placed.sort_by_key(|(at, _)| *at);
+        placed.sort_by_key(|(place, _)| *place);
         Some(placed.into_iter().map(|(_, staged)| staged).collect())
     }
 
