@@ -99,77 +99,8 @@ impl Range {
         depth: u32,
     ) -> Option<Self> {
         let mut operand = |index| Some(Self::within(operation.operand_value(index)?, known, depth));
-        let up_to = |most: i128| Self { least: 0, most };
         if let Some(op) = arith::Op::of(operation) {
-            return match op {
-                arith::Op::Constant(constant) => {
-                    let value = constant.operation().attr("value")?;
-                    let result = constant.operation().result_value(0)?;
-                    let bits = result.r#type().element_or_self().bit_width()?;
-                    let number = value.splat_bits().or_else(|| value.as_bits())?;
-                    let number = (number << (64 - bits.clamp(1, 64))).cast_signed();
-                    Some(Self::of_one(i128::from(number >> (64 - bits.clamp(1, 64)))))
-                }
-                arith::Op::AddI(_) => operand(0)?.plus(operand(1)?),
-                arith::Op::SubI(_) => operand(0)?.plus(operand(1)?.negated()?),
-                arith::Op::MulI(_) => operand(0)?.times(operand(1)?),
-                arith::Op::RemSI(_) => operand(0)?.remainder(operand(1)?),
-                arith::Op::DivSI(_) => operand(0)?.quotient(operand(1)?),
-                arith::Op::RemUI(_) => {
-                    let of = operand(0).filter(|of| of.least >= 0)?;
-                    of.remainder(operand(1)?)
-                }
-                arith::Op::DivUI(_) => {
-                    let of = operand(0).filter(|of| of.least >= 0)?;
-                    of.quotient(operand(1)?)
-                }
-                arith::Op::MinSI(_) => Some(operand(0)?.smaller(operand(1)?)),
-                arith::Op::MaxSI(_) => Some(operand(0)?.larger(operand(1)?)),
-                arith::Op::Select(_) => Some(operand(1)?.or(operand(2)?)),
-                arith::Op::AndI(_) => {
-                    let counted = [operand(0)?, operand(1)?].into_iter();
-                    let counted = counted.filter(|range| range.least >= 0);
-                    counted.map(|range| range.most).min().map(up_to)
-                }
-                arith::Op::ExtSI(_) | arith::Op::TruncI(_) => operand(0),
-                arith::Op::ExtUI(_) => operand(0).filter(|range| range.least >= 0),
-                arith::Op::OrI(_)
-                | arith::Op::XOrI(_)
-                | arith::Op::MinUI(_)
-                | arith::Op::MaxUI(_)
-                | arith::Op::AddF(_)
-                | arith::Op::MaximumF(_)
-                | arith::Op::MinimumF(_)
-                | arith::Op::MaxNumF(_)
-                | arith::Op::MinNumF(_)
-                | arith::Op::DivF(_)
-                | arith::Op::CeilDivSI(_)
-                | arith::Op::CeilDivUI(_)
-                | arith::Op::FloorDivSI(_)
-                | arith::Op::RemF(_)
-                | arith::Op::SubF(_)
-                | arith::Op::MulF(_)
-                | arith::Op::NegF(_)
-                | arith::Op::ShLI(_)
-                | arith::Op::ShRSI(_)
-                | arith::Op::ShRUI(_)
-                | arith::Op::CmpF(_)
-                | arith::Op::CmpI(_)
-                | arith::Op::Bitcast(_)
-                | arith::Op::ExtF(_)
-                | arith::Op::TruncF(_)
-                | arith::Op::ScalingExtF(_)
-                | arith::Op::ScalingTruncF(_)
-                | arith::Op::SIToFP(_)
-                | arith::Op::UIToFP(_)
-                | arith::Op::FPToSI(_)
-                | arith::Op::FPToUI(_)
-                | arith::Op::IndexCast(_)
-                | arith::Op::IndexCastUI(_)
-                | arith::Op::AddUIExtended(_)
-                | arith::Op::MulSIExtended(_)
-                | arith::Op::MulUIExtended(_) => None,
-            };
+            return Self::made_by_arithmetic(op, &mut operand);
         }
         match OpFacts::of(operation).integers {
             Integers::Range => tt::MakeRangeOp::of(operation).map(|range| Self {
@@ -184,7 +115,7 @@ impl Range {
             | Integers::Transpose
             | Integers::Reshape
             | Integers::Split => operand(0),
-            Integers::Program => Some(up_to(i32::MAX.into())),
+            Integers::Program => Some(Self::up_to(i32::MAX.into())),
             Integers::Unknown
             | Integers::Bits
             | Integers::Elementwise
@@ -194,6 +125,87 @@ impl Range {
             | Integers::Concatenate
             | Integers::Address => None,
         }
+    }
+
+    /// The same for an op of `arith`, whose operands have these ranges.
+    fn made_by_arithmetic(
+        op: arith::Op<'_, '_>,
+        operand: &mut dyn FnMut(usize) -> Option<Self>,
+    ) -> Option<Self> {
+        match op {
+            arith::Op::Constant(constant) => {
+                let value = constant.operation().attr("value")?;
+                let result = constant.operation().result_value(0)?;
+                let bits = result.r#type().element_or_self().bit_width()?;
+                let number = value.splat_bits().or_else(|| value.as_bits())?;
+                let number = (number << (64 - bits.clamp(1, 64))).cast_signed();
+                Some(Self::of_one(i128::from(number >> (64 - bits.clamp(1, 64)))))
+            }
+            arith::Op::AddI(_) => operand(0)?.plus(operand(1)?),
+            arith::Op::SubI(_) => operand(0)?.plus(operand(1)?.negated()?),
+            arith::Op::MulI(_) => operand(0)?.times(operand(1)?),
+            arith::Op::RemSI(_) => operand(0)?.remainder(operand(1)?),
+            arith::Op::DivSI(_) => operand(0)?.quotient(operand(1)?),
+            arith::Op::RemUI(_) => {
+                let of = operand(0).filter(|of| of.least >= 0)?;
+                of.remainder(operand(1)?)
+            }
+            arith::Op::DivUI(_) => {
+                let of = operand(0).filter(|of| of.least >= 0)?;
+                of.quotient(operand(1)?)
+            }
+            arith::Op::MinSI(_) => Some(operand(0)?.smaller(operand(1)?)),
+            arith::Op::MaxSI(_) => Some(operand(0)?.larger(operand(1)?)),
+            arith::Op::Select(_) => Some(operand(1)?.or(operand(2)?)),
+            arith::Op::AndI(_) => {
+                let counted = [operand(0)?, operand(1)?].into_iter();
+                let counted = counted.filter(|range| range.least >= 0);
+                counted.map(|range| range.most).min().map(Self::up_to)
+            }
+            arith::Op::ExtSI(_) | arith::Op::TruncI(_) => operand(0),
+            arith::Op::ExtUI(_) => operand(0).filter(|range| range.least >= 0),
+            arith::Op::OrI(_)
+            | arith::Op::XOrI(_)
+            | arith::Op::MinUI(_)
+            | arith::Op::MaxUI(_)
+            | arith::Op::AddF(_)
+            | arith::Op::MaximumF(_)
+            | arith::Op::MinimumF(_)
+            | arith::Op::MaxNumF(_)
+            | arith::Op::MinNumF(_)
+            | arith::Op::DivF(_)
+            | arith::Op::CeilDivSI(_)
+            | arith::Op::CeilDivUI(_)
+            | arith::Op::FloorDivSI(_)
+            | arith::Op::RemF(_)
+            | arith::Op::SubF(_)
+            | arith::Op::MulF(_)
+            | arith::Op::NegF(_)
+            | arith::Op::ShLI(_)
+            | arith::Op::ShRSI(_)
+            | arith::Op::ShRUI(_)
+            | arith::Op::CmpF(_)
+            | arith::Op::CmpI(_)
+            | arith::Op::Bitcast(_)
+            | arith::Op::ExtF(_)
+            | arith::Op::TruncF(_)
+            | arith::Op::ScalingExtF(_)
+            | arith::Op::ScalingTruncF(_)
+            | arith::Op::SIToFP(_)
+            | arith::Op::UIToFP(_)
+            | arith::Op::FPToSI(_)
+            | arith::Op::FPToUI(_)
+            | arith::Op::IndexCast(_)
+            | arith::Op::IndexCastUI(_)
+            | arith::Op::AddUIExtended(_)
+            | arith::Op::MulSIExtended(_)
+            | arith::Op::MulUIExtended(_) => None,
+        }
+    }
+
+    /// Of a number that is not negative.
+    fn up_to(most: i128) -> Self {
+        Self { least: 0, most }
     }
 
     pub(crate) fn plus(self, other: Self) -> Option<Self> {

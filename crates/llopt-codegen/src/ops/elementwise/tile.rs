@@ -246,6 +246,37 @@ pub(crate) fn call_library<'ctx>(
     Ok(())
 }
 
+/// Elements of a type that a register of an assembly text has, which takes so many elements at a time.
+fn per_register(element: BasicTypeEnum<'_>, pack: usize) -> usize {
+    (32 / bit_width(element).max(1)).max(1).min(pack as u32) as usize
+}
+
+/// The registers with `pack` elements of an operand from `start` on, as an assembly text takes them. Beyond the last element
+/// they are undefined.
+fn assembly_inputs<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    values: &[V<'ctx>],
+    start: usize,
+    pack: usize,
+) -> Vec<V<'ctx>> {
+    let e = lowering.e;
+    let element = values[0].get_type();
+    let at = |i: usize| values.get(start + i).copied();
+    let all: Vec<V<'ctx>> = (0..pack)
+        .map(|i| at(i).unwrap_or_else(|| e.poison(element)))
+        .collect();
+    let per = per_register(element, pack);
+    if per == 1 {
+        return all;
+    }
+    let register = e.vector(element, per as u32).into();
+    let words = words::packed(e, lowering.hooks(), &all, per);
+    let words = words.into_iter();
+    words
+        .map(|word| words::as_type(e, word, register))
+        .collect()
+}
+
 /// `tt.elementwise_inline_asm`: the text runs once per `packed_element` elements; elements narrower than
 /// 32 bits are packed into registers.
 pub(crate) fn inline_assembly<'ctx>(
@@ -271,12 +302,10 @@ pub(crate) fn inline_assembly<'ctx>(
     let Some(count) = results.first().map(ValueType::registers) else {
         return Err(lowering.invalid(operation, "it has no result"));
     };
-    let per_register = |bits: u32| (32 / bits.max(1)).max(1).min(pack as u32) as usize;
-
     let mut types = Vec::new();
     for of in &results {
         let element = of.element().llvm(e.context);
-        let per = per_register(bit_width(element));
+        let per = per_register(element, pack);
         let register: BasicTypeEnum = if per > 1 {
             e.vector(element, per as u32).into()
         } else {
@@ -286,7 +315,7 @@ pub(crate) fn inline_assembly<'ctx>(
     }
     let inputs = operands
         .iter()
-        .map(|values| pack.div_ceil(per_register(bit_width(values[0].get_type()))))
+        .map(|values| pack.div_ceil(per_register(values[0].get_type(), pack)))
         .sum();
     let rules = lowering.hooks().assembly_rules();
     assembly_constraints::check(op.constraints(), types.len(), inputs)
@@ -302,32 +331,14 @@ pub(crate) fn inline_assembly<'ctx>(
     };
     let mut collected: Vec<Vec<V<'ctx>>> = vec![Vec::with_capacity(count); results.len()];
     for start in (0..count).step_by(pack) {
-        let mut packed = Vec::new();
-        for values in &operands {
-            let at = |i: usize| {
-                values
-                    .get(start + i)
-                    .copied()
-                    .unwrap_or_else(|| e.poison(values[0].get_type()))
-            };
-            let all: Vec<V<'ctx>> = (0..pack).map(at).collect();
-            let per = per_register(bit_width(values[0].get_type()));
-            if per == 1 {
-                packed.extend(all);
-                continue;
-            }
-            let register = e.vector(all[0].get_type(), per as u32).into();
-            let words = words::packed(e, lowering.hooks(), &all, per);
-            packed.extend(
-                words
-                    .into_iter()
-                    .map(|word| words::as_type(e, word, register)),
-            );
-        }
+        let inputs = operands
+            .iter()
+            .flat_map(|values| assembly_inputs(lowering, values, start, pack));
+        let packed: Vec<V<'ctx>> = inputs.collect();
         let outputs = e.inline_asm(op.asm_string(), op.constraints(), &types, &packed, effect);
         let mut outputs = outputs.into_iter();
         for (of, values) in results.iter().zip(&mut collected) {
-            let per = per_register(bit_width(of.element().llvm(e.context)));
+            let per = per_register(of.element().llvm(e.context), pack);
             for register in outputs.by_ref().take(pack / per) {
                 values.extend(e.unpack(register));
             }

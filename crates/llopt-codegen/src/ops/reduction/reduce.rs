@@ -20,6 +20,7 @@ use crate::ops::memory::cluster;
 use crate::ops::reduction::combination::{self, Tuple};
 use crate::ops::reduction::operands::Operands;
 use crate::ops::reduction::{partial_results, warp};
+use crate::values::registers::Registers;
 use crate::walk::decision::{self, Choice};
 use crate::walk::function::{FunctionLowering, Lowered, result};
 
@@ -65,17 +66,7 @@ pub(crate) fn reduce<'ctx>(
         })
     });
 
-    // In the thread, as a tree.
-    let mut values: Vec<Tuple<'ctx>> = Vec::with_capacity(plan.keys.len());
-    for (_, registers) in &plan.keys {
-        let mut level: Vec<Tuple<'ctx>> = registers
-            .iter()
-            .map(|register| operands.iter().map(|operand| operand[*register]).collect())
-            .collect();
-        values.push(combination::combine_all(
-            lowering, operation, region, &mut level,
-        )?);
-    }
+    let values = in_thread(lowering, op, &plan, &operands)?;
     let kept = in_warp.kept(&keys, lane_bits);
     let values = warp::reduce(
         lowering,
@@ -106,6 +97,34 @@ pub(crate) fn reduce<'ctx>(
             shape,
         )?
     };
+    bind_results(lowering, operation, &results, &distinct);
+    Ok(())
+}
+
+/// What each thread has of each key: its registers of the key, combined as a tree.
+fn in_thread<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    op: tt::ReduceOp<'_, '_>,
+    plan: &ReductionPlan,
+    operands: &[Registers<'ctx>],
+) -> Lowered<Vec<Tuple<'ctx>>> {
+    let keys = plan.keys.iter().map(|(_, registers)| {
+        let mut level: Vec<Tuple<'ctx>> = registers
+            .iter()
+            .map(|register| operands.iter().map(|operand| operand[*register]).collect())
+            .collect();
+        combination::combine_all(lowering, op.operation(), op.combine_op(), &mut level)
+    });
+    keys.collect()
+}
+
+/// Gives the results the values of their distinct registers.
+fn bind_results<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    operation: OperationRef<'_, '_>,
+    results: &[ValueType],
+    distinct: &[Tuple<'ctx>],
+) {
     for (i, of) in results.iter().enumerate() {
         let mut column: Vec<V<'ctx>> = distinct.iter().map(|tuple| tuple[i]).collect();
         // A store takes it from the registers of a lane.
@@ -119,7 +138,6 @@ pub(crate) fn reduce<'ctx>(
         let registers = of.spread(&column);
         lowering.bind_result_at(operation, i, registers);
     }
-    Ok(())
 }
 
 /// The keys of the distinct registers of the result.

@@ -119,70 +119,98 @@ fn immediates(product: &GroupProduct<'_>, first: &FirstOperand<'_>) -> String {
     }
 }
 
+/// The accumulators of a product, which are results of its text. Those that are added to occupy the registers of the results.
+struct Accumulators<'ctx> {
+    /// The constraints of the results.
+    results: Vec<String>,
+    /// For each operand that occupies a result's register the number of that.
+    tied: Vec<String>,
+    /// These operands.
+    before: Vec<V<'ctx>>,
+}
+
+impl<'ctx> Accumulators<'ctx> {
+    fn of(product: &GroupProduct<'ctx>, register: BasicTypeEnum<'ctx>) -> Self {
+        let (mut results, mut tied, mut before) = (Vec::new(), Vec::new(), Vec::new());
+        for sums in &product.results {
+            let new = if sums.is_some() { "=" } else { "=&" };
+            for register_number in 0..product.registers {
+                if let Some(sums) = sums {
+                    tied.push(results.len().to_string());
+                    before.push(sums[register_number]);
+                }
+                results.push(format!("{new}{}", class(register)));
+            }
+        }
+        Self {
+            results,
+            tied,
+            before,
+        }
+    }
+}
+
+/// The instructions that multiply, one for each step.
+fn multiplications<'ctx>(
+    product: &GroupProduct<'ctx>,
+    operands: &mut Operands<'ctx>,
+    descriptors: &mut Descriptors,
+) -> String {
+    let types = &product.types;
+    let depth = 256 / types.bits;
+    let (columns, result, first, second) =
+        (product.columns, types.result, types.first, types.second);
+    let mut text = String::new();
+    for step in &product.steps {
+        let begin = step.result * product.registers;
+        let registers = list((begin..begin + product.registers).map(|i| format!("${i}")));
+        let a = match &step.first {
+            FirstOperand::Memory(of) => {
+                let address = operands.name(of.address);
+                descriptors.name(address, of.constant)
+            }
+            FirstOperand::Registers(words) => list(words.iter().map(|word| operands.name(*word))),
+        };
+        let address = operands.name(step.second.address);
+        let b = descriptors.name(address, step.second.constant);
+        let adds = match step.adds {
+            Adds::Always => "always".to_owned(),
+            Adds::Never => "never".to_owned(),
+            Adds::If(condition) => operands.name(condition),
+        };
+        let orders = immediates(product, &step.first);
+        text.push_str(&format!(
+            "\twgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{result}.{first}.{second} \
+             {registers}, {a}, {b}, {adds}{orders};\n"
+        ));
+    }
+    text
+}
+
+/// The predicates with a known value that instructions name.
+fn known_predicates(instructions: &str) -> String {
+    let known = [("always", 1), ("never", 0)].into_iter();
+    let named = known.filter(|(name, _)| instructions.contains(&format!(" {name}")));
+    let text = named
+        .map(|(name, value)| format!("\t.reg .pred {name};\n\tsetp.ne.b32 {name}, {value}, 0;\n"));
+    text.collect()
+}
+
 impl WarpGroupHooks for Nvptx {
     fn multiply<'ctx>(&self, e: &Emitter<'ctx>, product: &GroupProduct<'ctx>) -> Vec<V<'ctx>> {
-        let types = &product.types;
-        let register: BasicTypeEnum<'ctx> = match types.result {
+        let register: BasicTypeEnum<'ctx> = match product.types.result {
             "f32" => e.context.f32_type().into(),
             _ => e.int(32).into(),
         };
-        let count = product.results.len() * product.registers;
-        // Accumulators that are added to occupy the registers of the results.
-        let mut constraints = Vec::new();
-        let mut tied = Vec::new();
-        let mut arguments = Vec::new();
-        for (number, result) in product.results.iter().enumerate() {
-            let new = if result.is_some() { "=" } else { "=&" };
-            for register_number in 0..product.registers {
-                constraints.push(format!("{new}{}", class(register)));
-                if let Some(before) = result {
-                    tied.push((number * product.registers + register_number).to_string());
-                    arguments.push(before[register_number]);
-                }
-            }
-        }
+        let accumulators = Accumulators::of(product, register);
+        let count = accumulators.results.len();
         let mut operands = Operands {
-            first: count + tied.len(),
+            first: count + accumulators.tied.len(),
             values: Vec::new(),
         };
-        let depth = 256 / types.bits;
-        let (columns, result, first, second) =
-            (product.columns, types.result, types.first, types.second);
         let mut descriptors = Descriptors::default();
-        let mut body = String::new();
-        let mut truths = String::new();
-        for step in &product.steps {
-            let begin = step.result * product.registers;
-            let registers = list((begin..begin + product.registers).map(|i| format!("${i}")));
-            let a = match &step.first {
-                FirstOperand::Memory(of) => {
-                    let address = operands.name(of.address);
-                    descriptors.name(address, of.constant)
-                }
-                FirstOperand::Registers(words) => {
-                    list(words.iter().map(|word| operands.name(*word)))
-                }
-            };
-            let address = operands.name(step.second.address);
-            let b = descriptors.name(address, step.second.constant);
-            let adds = match step.adds {
-                Adds::Always => "always".to_owned(),
-                Adds::Never => "never".to_owned(),
-                Adds::If(condition) => operands.name(condition),
-            };
-            let orders = immediates(product, &step.first);
-            body.push_str(&format!(
-                "\twgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{result}.{first}.{second} \
-                 {registers}, {a}, {b}, {adds}{orders};\n"
-            ));
-        }
-        for (name, value) in [("always", 1), ("never", 0)] {
-            if body.contains(&format!(" {name}")) {
-                truths.push_str(&format!(
-                    "\t.reg .pred {name};\n\tsetp.ne.b32 {name}, {value}, 0;\n"
-                ));
-            }
-        }
+        let multiplied = multiplications(product, &mut operands, &mut descriptors);
+        let truths = known_predicates(&multiplied);
         let commit = if product.ends {
             "\twgmma.commit_group.sync.aligned;\n"
         } else {
@@ -194,21 +222,21 @@ impl WarpGroupHooks for Nvptx {
             ""
         };
         let computed = descriptors.text();
-        let text =
-            format!("{{\n{truths}{computed}\twgmma.fence.sync.aligned;\n{body}{commit}{wait}\t}}");
-        constraints.extend(tied);
-        constraints.extend(
-            operands
-                .values
-                .iter()
-                .map(|value| class(value.get_type()).to_owned()),
+        let text = format!(
+            "{{\n{truths}{computed}\twgmma.fence.sync.aligned;\n{multiplied}{commit}{wait}\t}}"
         );
-        arguments.extend(&operands.values);
+        let read = operands.values.iter().map(|value| class(value.get_type()));
+        let constraints: Vec<String> = accumulators
+            .results
+            .into_iter()
+            .chain(accumulators.tied)
+            .chain(read.map(str::to_owned))
+            .collect();
         e.inline_asm(
             &text,
             &constraints.join(","),
             &vec![register; count],
-            &arguments,
+            &[accumulators.before, operands.values].concat(),
             AsmEffect::Together,
         )
     }

@@ -197,77 +197,7 @@ impl LinearValues {
             },
             Op::Tt(op) if is_rounding_of_library(op) => operand(0),
             Op::Tt(_) | Op::Ttg(_) | Op::Ttng(_) | Op::Amdg(_) | Op::Gluon(_) => {
-                match OpFacts::of(operation).integers {
-                    Integers::Same => operand(0),
-                    Integers::Range => Some(Linear {
-                        strides: vec![Stride::Known(1.0)],
-                        start: Pow2::dividing(operation.attr("start")?.as_i64()? as u64),
-                    }),
-                    Integers::Splat => {
-                        let of = RankedTensor::of(operation.result_value(0)?.r#type())?;
-                        Some(Linear {
-                            strides: vec![Stride::NONE; of.shape().len()],
-                            ..operand(0)?
-                        })
-                    }
-                    Integers::ExpandDims => {
-                        let axis = dimensions::axis(operation)?;
-                        let mut linear = operand(0)?;
-                        linear
-                            .strides
-                            .insert(axis.min(linear.strides.len()), Stride::NONE);
-                        Some(linear)
-                    }
-                    Integers::Broadcast => {
-                        let from = RankedTensor::of(operation.operand_value(0)?.r#type())?;
-                        let mut linear = operand(0)?;
-                        for (stride, extent) in linear.strides.iter_mut().zip(from.shape()) {
-                            if extent == 1 {
-                                *stride = Stride::NONE;
-                            }
-                        }
-                        Some(linear)
-                    }
-                    Integers::Address => {
-                        let bytes = pointee_bytes(operation.operand_value(0)?)?;
-                        let offset = operand(1)?;
-                        let offset = scaled(offset, bytes as f64, Pow2::dividing(bytes));
-                        Some(sum(operand(0)?, offset, 1.0))
-                    }
-                    Integers::Transpose => {
-                        let order = dimensions::order(operation)?;
-                        let linear = operand(0)?;
-                        let strides = order
-                            .into_iter()
-                            .map(|dim| linear.strides.get(dim).copied());
-                        Some(Linear {
-                            strides: strides.collect::<Option<_>>()?,
-                            start: linear.start,
-                        })
-                    }
-                    // Whatever they are, elements that are read at one place are equal.
-                    Integers::Read => {
-                        let linear = operand(0)?;
-                        let of_address = |stride: &Stride| match *stride {
-                            Stride::NONE => Stride::NONE,
-                            _ => Stride::UNKNOWN,
-                        };
-                        Some(Linear {
-                            strides: linear.strides.iter().map(of_address).collect(),
-                            start: facts(operation.result_value(0)?).divisor(),
-                        })
-                    }
-                    Integers::Unknown
-                    | Integers::Bits
-                    | Integers::Elementwise
-                    | Integers::IfPure
-                    | Integers::Program
-                    | Integers::Element
-                    | Integers::Reshape
-                    | Integers::Join
-                    | Integers::Split
-                    | Integers::Concatenate => None,
-                }
+                self.of_relation(operation, facts)
             }
             Op::Ub(_)
             | Op::Scf(_)
@@ -276,6 +206,86 @@ impl LinearValues {
             | Op::Llvm(_)
             | Op::Rocdl(_)
             | Op::Builtin(_) => None,
+        }
+    }
+
+    /// The result of an op of tiles, by what its elements are to those of its operands.
+    fn of_relation<'c: 'a, 'a>(
+        &mut self,
+        operation: OperationRef<'c, 'a>,
+        facts: &dyn Fn(Value<'c, 'a>) -> AxisFacts,
+    ) -> Option<Linear> {
+        let mut operand = |index: usize| self.of(operation.operand_value(index)?, facts);
+        match OpFacts::of(operation).integers {
+            Integers::Same => operand(0),
+            Integers::Range => Some(Linear {
+                strides: vec![Stride::Known(1.0)],
+                start: Pow2::dividing(operation.attr("start")?.as_i64()? as u64),
+            }),
+            Integers::Splat => {
+                let of = RankedTensor::of(operation.result_value(0)?.r#type())?;
+                Some(Linear {
+                    strides: vec![Stride::NONE; of.shape().len()],
+                    ..operand(0)?
+                })
+            }
+            Integers::ExpandDims => {
+                let axis = dimensions::axis(operation)?;
+                let mut linear = operand(0)?;
+                linear
+                    .strides
+                    .insert(axis.min(linear.strides.len()), Stride::NONE);
+                Some(linear)
+            }
+            Integers::Broadcast => {
+                let from = RankedTensor::of(operation.operand_value(0)?.r#type())?;
+                let mut linear = operand(0)?;
+                for (stride, extent) in linear.strides.iter_mut().zip(from.shape()) {
+                    if extent == 1 {
+                        *stride = Stride::NONE;
+                    }
+                }
+                Some(linear)
+            }
+            Integers::Address => {
+                let bytes = pointee_bytes(operation.operand_value(0)?)?;
+                let offset = operand(1)?;
+                let offset = scaled(offset, bytes as f64, Pow2::dividing(bytes));
+                Some(sum(operand(0)?, offset, 1.0))
+            }
+            Integers::Transpose => {
+                let order = dimensions::order(operation)?;
+                let linear = operand(0)?;
+                let strides = order
+                    .into_iter()
+                    .map(|dim| linear.strides.get(dim).copied());
+                Some(Linear {
+                    strides: strides.collect::<Option<_>>()?,
+                    start: linear.start,
+                })
+            }
+            // Whatever they are, elements that are read at one place are equal.
+            Integers::Read => {
+                let linear = operand(0)?;
+                let of_address = |stride: &Stride| match *stride {
+                    Stride::NONE => Stride::NONE,
+                    _ => Stride::UNKNOWN,
+                };
+                Some(Linear {
+                    strides: linear.strides.iter().map(of_address).collect(),
+                    start: facts(operation.result_value(0)?).divisor(),
+                })
+            }
+            Integers::Unknown
+            | Integers::Bits
+            | Integers::Elementwise
+            | Integers::IfPure
+            | Integers::Program
+            | Integers::Element
+            | Integers::Reshape
+            | Integers::Join
+            | Integers::Split
+            | Integers::Concatenate => None,
         }
     }
 
