@@ -275,7 +275,7 @@ pub(crate) fn worker_code(
     let e = lowering.e;
     let llvm = e.function();
     let (head, ops) = (workers.head, ops_of(workers, function));
-    let (kernel_warps, warps, lanes) = (workers.kernel_warps, workers.warps, workers.lanes);
+    let lanes = workers.lanes;
     e.builder().unset_current_debug_location();
     e.enter(head);
     let warp = e.lshr(
@@ -301,52 +301,68 @@ pub(crate) fn worker_code(
             e.enter(chosen);
             next = other;
         }
-        let operation = op.operation();
-        let places = places(*op)
-            .filter(|places| {
-                places.len() + FIRST_PARTITION_BARRIER as usize <= hooks.barriers() as usize
-            })
-            .ok_or_else(|| {
-                let reason = "its partitions have no warps, or are more than there are barriers";
-                lowering.unsupported(operation, Some(reason.to_owned()))
-            })?;
-        let groups = register_changes(lowering, *op, &places, kernel_warps, warps);
-        change_group_registers(e, hooks, warp, &groups);
-        let done = e.new_block(llvm);
-        for (partition, (first, count)) in places.iter().enumerate() {
-            let (body, other) = (e.new_block(llvm), e.new_block(llvm));
-            let from = e.sub(warp, e.i32(i64::from(*first)));
-            let mine = e.icmp(IntPredicate::ULT, from, e.i32(i64::from(*count)));
-            e.branch_if(mine, body, other);
-            e.enter(body);
-            let region = op.partition_regions().get(partition).copied();
-            let region =
-                region.ok_or_else(|| lowering.invalid(operation, "it lacks a partition"))?;
-            let context = ExecutionContext {
-                first_warp: *first,
-                warps: *count,
-                barrier: Some(FIRST_PARTITION_BARRIER + partition as u32),
-            };
-            emit_partition(lowering, operation, region, context, done)?;
-            e.enter(other);
-        }
-        e.branch(done);
-        e.enter(done);
-        let (took, gave): (Vec<Change>, Vec<Change>) = groups
-            .into_iter()
-            .map(|(group, before, during)| (group, during, before))
-            .partition(|(_, during, before)| during > before);
-        change_group_registers(e, hooks, warp, &took);
-        if let Some(workers) = &lowering.workers {
-            workers.meet(e, hooks);
-        }
-        change_group_registers(e, hooks, warp, &gave);
+        run_partitions(lowering, hooks, *op, warp)?;
         e.branch(around);
     }
     if ops.is_empty() {
         e.enter(next);
         e.unreachable();
     }
+    Ok(())
+}
+
+/// Runs the partitions of an op, each by its own warps, and meets the kernel's warps behind them. Groups that have more
+/// registers meanwhile give them back before that meeting; those that have fewer get theirs after it.
+fn run_partitions<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    hooks: &dyn PartitionHooks,
+    op: ttg::WarpSpecializeOp<'_, '_>,
+    warp: V<'ctx>,
+) -> Lowered {
+    let Some(workers) = &lowering.workers else {
+        return Ok(());
+    };
+    let (kernel_warps, warps) = (workers.kernel_warps, workers.warps);
+    let (e, function) = (lowering.e, lowering.e.function());
+    let operation = op.operation();
+    let places = places(op)
+        .filter(|places| {
+            places.len() + FIRST_PARTITION_BARRIER as usize <= hooks.barriers() as usize
+        })
+        .ok_or_else(|| {
+            let reason = "its partitions have no warps, or are more than there are barriers";
+            lowering.unsupported(operation, Some(reason.to_owned()))
+        })?;
+    let groups = register_changes(lowering, op, &places, kernel_warps, warps);
+    change_group_registers(e, hooks, warp, &groups);
+    let done = e.new_block(function);
+    for (partition, (first, count)) in places.iter().enumerate() {
+        let (body, other) = (e.new_block(function), e.new_block(function));
+        let from = e.sub(warp, e.i32(i64::from(*first)));
+        let mine = e.icmp(IntPredicate::ULT, from, e.i32(i64::from(*count)));
+        e.branch_if(mine, body, other);
+        e.enter(body);
+        let region = op.partition_regions().get(partition).copied();
+        let region = region.ok_or_else(|| lowering.invalid(operation, "it lacks a partition"))?;
+        let context = ExecutionContext {
+            first_warp: *first,
+            warps: *count,
+            barrier: Some(FIRST_PARTITION_BARRIER + partition as u32),
+        };
+        emit_partition(lowering, operation, region, context, done)?;
+        e.enter(other);
+    }
+    e.branch(done);
+    e.enter(done);
+    let (took, gave): (Vec<Change>, Vec<Change>) = groups
+        .into_iter()
+        .map(|(group, before, during)| (group, during, before))
+        .partition(|(_, during, before)| during > before);
+    change_group_registers(e, hooks, warp, &took);
+    if let Some(workers) = &lowering.workers {
+        workers.meet(e, hooks);
+    }
+    change_group_registers(e, hooks, warp, &gave);
     Ok(())
 }
 

@@ -6,6 +6,7 @@
 use llopt_dialects::tt;
 use llopt_plan::element::Element;
 use llopt_plan::tensor::ValueType;
+use melior::ir::Value;
 use melior::ir::operation::OperationLike;
 
 use crate::llvm::emitter::V;
@@ -59,66 +60,77 @@ pub(crate) fn print<'ctx>(
         );
         return Ok(());
     }
-    let signs = op.is_signed();
-    for (number, value) in arguments.iter().enumerate() {
-        let of = lowering.type_of(*value)?;
-        let signed = signs.get(number).is_some_and(|sign| *sign > 0);
-        let registers = lowering.registers(*value);
-        let (extents, coordinates) = match &of {
-            ValueType::Scalar(_) => (Vec::new(), Vec::new()),
-            ValueType::Tensor(tensor) => {
-                let all = (0..tensor.shape.len())
-                    .map(|dim| lowering.threads.coordinates(e, hooks, tensor, dim))
-                    .collect::<Vec<_>>();
-                (tensor.shape.clone(), all)
-            }
-        };
-        let rank = extents.len().min(MAX_ARGUMENTS - 5);
-        let mut places: Vec<String> = extents[..rank]
-            .iter()
-            .map(|extent| conversion(Element::Int(32), false, Some(digits(*extent)), false))
-            .collect();
-        if rank < extents.len() {
-            places.push("... (truncated)".to_owned());
+    for (number, value) in arguments.into_iter().enumerate() {
+        print_operand(lowering, op, (number, value), &program)?;
+    }
+    Ok(())
+}
+
+/// Prints one operand, each element by itself: the number of the program, the element's position, and its value.
+fn print_operand<'ctx>(
+    lowering: &FunctionLowering<'_, 'ctx>,
+    op: tt::PrintOp<'_, '_>,
+    (number, value): (usize, Value<'_, '_>),
+    program: &[(V<'ctx>, bool)],
+) -> Lowered {
+    let (e, hooks) = (lowering.e, lowering.hooks());
+    let of = lowering.type_of(value)?;
+    let signed = op.is_signed().get(number).is_some_and(|sign| *sign > 0);
+    let registers = lowering.registers(value);
+    let (extents, coordinates) = match &of {
+        ValueType::Scalar(_) => (Vec::new(), Vec::new()),
+        ValueType::Tensor(tensor) => {
+            let all = (0..tensor.shape.len())
+                .map(|dim| lowering.threads.coordinates(e, hooks, tensor, dim))
+                .collect::<Vec<_>>();
+            (tensor.shape.clone(), all)
         }
-        let which = if arguments.len() > 1 {
-            format!("(operand {number}) ")
-        } else {
-            String::new()
-        };
-        let text = format!(
-            "pid (%u, %u, %u) idx ({}){}{which}{}\n",
-            places.join(", "),
-            op.prefix(),
-            conversion(of.element(), op.hex(), None, signed)
+    };
+    let rank = extents.len().min(MAX_ARGUMENTS - 5);
+    let mut places: Vec<String> = extents[..rank]
+        .iter()
+        .map(|extent| conversion(Element::Int(32), false, Some(digits(*extent)), false))
+        .collect();
+    if rank < extents.len() {
+        places.push("... (truncated)".to_owned());
+    }
+    let which = if op.args().len() > 1 {
+        format!("(operand {number}) ")
+    } else {
+        String::new()
+    };
+    let text = format!(
+        "pid (%u, %u, %u) idx ({}){}{which}{}\n",
+        places.join(", "),
+        op.prefix(),
+        conversion(of.element(), op.hex(), None, signed)
+    );
+    let format = e.string(&text, "printfFormat_");
+    // Of the threads that hold the same elements, one prints them; every thread prints a scalar.
+    let acts = match &of {
+        ValueType::Scalar(_) => None,
+        ValueType::Tensor(tensor) => lowering.threads.acts_for_copies(e, hooks, tensor),
+    };
+    let after = acts.map(|acts| {
+        let function = e.function();
+        let (prints, after) = (e.new_block(function), e.new_block(function));
+        e.branch_if(acts, prints, after);
+        e.enter(prints);
+        after
+    });
+    for register in of.distinct_registers().collect::<Vec<_>>() {
+        let mut values = program.to_vec();
+        values.extend(
+            coordinates[..rank]
+                .iter()
+                .map(|along| (along[register], signed)),
         );
-        let format = e.string(&text, "printfFormat_");
-        // Of the threads that hold the same elements, one prints them; every thread prints a scalar.
-        let acts = match &of {
-            ValueType::Scalar(_) => None,
-            ValueType::Tensor(tensor) => lowering.threads.acts_for_copies(e, hooks, tensor),
-        };
-        let after = acts.map(|acts| {
-            let function = e.function();
-            let (prints, after) = (e.new_block(function), e.new_block(function));
-            e.branch_if(acts, prints, after);
-            e.enter(prints);
-            after
-        });
-        for register in of.distinct_registers().collect::<Vec<_>>() {
-            let mut values = program.clone();
-            values.extend(
-                coordinates[..rank]
-                    .iter()
-                    .map(|along| (along[register], signed)),
-            );
-            values.push((registers[register], signed));
-            hooks.print(e, format, text.len() + 1, &values);
-        }
-        if let Some(after) = after {
-            e.branch(after);
-            e.enter(after);
-        }
+        values.push((registers[register], signed));
+        hooks.print(e, format, text.len() + 1, &values);
+    }
+    if let Some(after) = after {
+        e.branch(after);
+        e.enter(after);
     }
     Ok(())
 }

@@ -411,46 +411,50 @@ pub(crate) fn lane<'ctx>(lowering: &FunctionLowering<'_, 'ctx>) -> V<'ctx> {
     lowering.linear(&bases, &[])
 }
 
-/// The totals of warps: those of whole chunks, and what precedes this warp.
-fn scan_warps<'ctx>(
+/// Where the totals of warps are in memory, without what lines and chunks add.
+struct TotalPlaces<'ctx> {
+    /// That of this thread's warp.
+    own: V<'ctx>,
+    /// That of the first warp of the chunk.
+    first: V<'ctx>,
+    /// The warp's position in its chunk.
+    warp: V<'ctx>,
+}
+
+impl<'ctx> TotalPlaces<'ctx> {
+    fn of(lowering: &FunctionLowering<'_, 'ctx>, plan: &ScanPlan) -> Self {
+        let lane_bits = lowering.program.threads_per_warp.trailing_zeros();
+        let rests = plan.thread_rests.iter();
+        let rest_places: Vec<u32> = rests.map(|rest| plan.total_index(*rest, 0)).collect();
+        let mut thread_places = rest_places.clone();
+        for (i, bit) in plan.warp_bits.iter().enumerate() {
+            thread_places[(lane_bits + bit) as usize] |= 1 << i;
+        }
+        let own = lowering.linear(&thread_places, &[]);
+        let mut warp_position = vec![0; thread_places.len()];
+        for (i, bit) in plan.warp_bits.iter().enumerate() {
+            warp_position[(lane_bits + bit) as usize] = 1 << i;
+        }
+        let warp = lowering.linear(&warp_position, &[]);
+        Self {
+            own,
+            warp,
+            first: lowering.linear(&rest_places, &[]),
+        }
+    }
+}
+
+/// Writes the totals of warps, each by the lane that has it: the last one along the axis.
+fn write_totals<'ctx>(
     lowering: &mut FunctionLowering<'_, 'ctx>,
     scan: &Scan<'_, '_, '_>,
-    ends: Vec<Vec<Tuple<'ctx>>>,
-) -> Lowered<Scanned<'ctx>> {
-    let Scan {
-        plan,
-        elements,
-        reverse,
-        ..
-    } = *scan;
-    let e = lowering.e;
-    let lane_bits = lowering.program.threads_per_warp.trailing_zeros();
+    bases: &[V<'ctx>],
+    own_place: V<'ctx>,
+    ends: &[Vec<Tuple<'ctx>>],
+) {
+    let (e, plan) = (lowering.e, scan.plan);
     let lane_mask: u32 = plan.lane_bits.iter().map(|bit| 1u32 << bit).sum();
-    let last = if reverse { 0 } else { lane_mask };
-    if plan.warp_bits.is_empty() {
-        if plan.lane_bits.is_empty() || plan.chunks == 1 {
-            return Ok((ends, None));
-        }
-        return Ok((
-            totals_of_lanes(lowering, elements, lane_mask, last, &ends),
-            None,
-        ));
-    }
-    let bases = scratch::of_operands(lowering, scan.op, elements, plan.scratch_elements())?;
-    let rests = plan.thread_rests.iter();
-    let rest_places: Vec<u32> = rests.map(|rest| plan.total_index(*rest, 0)).collect();
-    let mut thread_places = rest_places.clone();
-    for (i, bit) in plan.warp_bits.iter().enumerate() {
-        thread_places[(lane_bits + bit) as usize] |= 1 << i;
-    }
-    let own_place = lowering.linear(&thread_places, &[]);
-    let mut warp_position = vec![0; thread_places.len()];
-    for (i, bit) in plan.warp_bits.iter().enumerate() {
-        warp_position[(lane_bits + bit) as usize] = 1 << i;
-    }
-    let warp = lowering.linear(&warp_position, &[]);
-    let rest_place = lowering.linear(&rest_places, &[]);
-
+    let last = if scan.reverse { 0 } else { lane_mask };
     let ends_here = e.icmp(
         inkwell::IntPredicate::EQ,
         e.and(lane(lowering), e.i32(i64::from(lane_mask))),
@@ -464,9 +468,38 @@ fn scan_warps<'ctx>(
     let (write, after) = (e.new_block(function), e.new_block(function));
     e.branch_if(acts, write, after);
     e.enter(write);
-    store_totals(lowering, scan, &bases, own_place, &ends);
+    store_totals(lowering, scan, bases, own_place, ends);
     e.branch(after);
     e.enter(after);
+}
+
+/// The totals of warps: those of whole chunks, and what precedes this warp.
+fn scan_warps<'ctx>(
+    lowering: &mut FunctionLowering<'_, 'ctx>,
+    scan: &Scan<'_, '_, '_>,
+    ends: Vec<Vec<Tuple<'ctx>>>,
+) -> Lowered<Scanned<'ctx>> {
+    let Scan {
+        plan,
+        elements,
+        reverse,
+        ..
+    } = *scan;
+    let e = lowering.e;
+    let lane_mask: u32 = plan.lane_bits.iter().map(|bit| 1u32 << bit).sum();
+    let last = if reverse { 0 } else { lane_mask };
+    if plan.warp_bits.is_empty() {
+        if plan.lane_bits.is_empty() || plan.chunks == 1 {
+            return Ok((ends, None));
+        }
+        return Ok((
+            totals_of_lanes(lowering, elements, lane_mask, last, &ends),
+            None,
+        ));
+    }
+    let bases = scratch::of_operands(lowering, scan.op, elements, plan.scratch_elements())?;
+    let places = TotalPlaces::of(lowering, plan);
+    write_totals(lowering, scan, &bases, places.own, &ends);
     lowering.barrier();
 
     let count = 1usize << plan.warp_bits.len();
@@ -481,15 +514,15 @@ fn scan_warps<'ctx>(
         let (mut line_totals, mut line_prefixes) = (Vec::new(), Vec::new());
         for chunk in 0..plan.chunks {
             let constant = plan.total_index(line.rest, chunk);
-            let first = e.xor(rest_place, e.i32(i64::from(constant)));
+            let first = e.xor(places.first, e.i32(i64::from(constant)));
             let columns: Vec<Vec<V<'ctx>>> = bases
                 .iter()
                 .zip(elements)
                 .map(|(base, element)| storage::load_consecutive(e, *element, *base, first, count))
                 .collect();
-            let (total, before) = scan_consecutive(lowering, scan, &columns, &order, warp)?;
+            let (total, before) = scan_consecutive(lowering, scan, &columns, &order, places.warp)?;
             let first_warp = if reverse { count as i64 - 1 } else { 0 };
-            let when = e.icmp(inkwell::IntPredicate::NE, warp, e.i32(first_warp));
+            let when = e.icmp(inkwell::IntPredicate::NE, places.warp, e.i32(first_warp));
             line_prefixes.push(Prefix {
                 values: before,
                 when: Some(when),
