@@ -45,6 +45,7 @@
 //! Rejected: to finish in each block first, and exchange one value for each block. It writes fewer values to other
 //! blocks, by a factor of the number of warps, but takes one more barrier and one more trip through memory.
 
+mod axis;
 pub mod combination;
 pub mod kind;
 pub mod memory;
@@ -57,20 +58,18 @@ use llopt_layout::f2::Echelon;
 
 use crate::element::Element;
 use crate::tensor::TensorType;
+pub use axis::Axis;
 use combination::Combination;
 use memory::Work;
 use places::{Places, RestNumbers};
 pub use price::{ReductionPrice, price};
 use warp::{Kept, LaneStep, Lanes, Repeats};
 
-/// Keys, each with the registers that are combined for it.
-pub type Keys = Vec<(u32, Vec<usize>)>;
-
 /// The steps of a reduction; pure arithmetic on the layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReductionPlan {
-    /// The keys.
-    pub keys: Keys,
+    /// The keys, each with the registers that are combined for it.
+    pub keys: Vec<(u32, Vec<usize>)>,
     /// The steps between the lanes of a warp.
     pub lane_steps: Vec<LaneStep>,
     /// Which threads hold the same elements, or elements that other threads have combined.
@@ -150,46 +149,10 @@ fn repeats(tensor: &TensorType, axis: Axis, registers: &Vectors, in_thread: &Ech
     repeats
 }
 
-/// The axis as a field of row-major numbers.
-#[derive(Clone, Copy, Debug)]
-pub struct Axis {
-    low: u32,
-    bits: u32,
-}
-
-impl Axis {
-    /// Dimension `axis` of a tensor.
-    pub fn of(tensor: &TensorType, axis: usize) -> Self {
-        let (low, bits) = tensor.bits_of_dim(axis);
-        Self { low, bits }
-    }
-
-    /// log2 of the extent.
-    pub fn bits(self) -> u32 {
-        self.bits
-    }
-
-    /// The bits of a coordinate along the axis.
-    fn mask(self) -> u32 {
-        (1 << self.bits) - 1
-    }
-
-    /// The coordinate along the axis.
-    pub fn along(self, element: u32) -> u32 {
-        element >> self.low & self.mask()
-    }
-
-    /// The row-major number without the axis.
-    pub fn rest(self, element: u32) -> u32 {
-        let below = element & ((1 << self.low) - 1);
-        below | element >> (self.low + self.bits) << self.low
-    }
-}
-
 /// The registers of each place outside of the axis, in the order of the first of them. A bit of the register's number either adds a
 /// place that lower ones do not, which doubles the keys, or it doubles the registers of each key: the sum of the bits that make
 /// the same place says where the key is.
-fn keys_of(tensor: &TensorType, axis: Axis) -> Keys {
+fn keys_of(tensor: &TensorType, axis: Axis) -> Vec<(u32, Vec<usize>)> {
     // Of the bits so far: a register with what it adds to the place, and the number of its key.
     let mut registers = vec![(0, 0, 0)];
     let mut of_bits = Vec::new();
@@ -225,7 +188,7 @@ fn keys_of(tensor: &TensorType, axis: Axis) -> Keys {
 
 /// An element as (rest, along), the rest in the high bits.
 fn joined(axis: Axis, element: u32) -> u32 {
-    axis.rest(element) << axis.bits | axis.along(element)
+    axis.rest(element) << axis.bits() | axis.along(element)
 }
 
 /// The vectors that a thread's registers reach, as (rest, along): elimination by the highest bit then tells which rests the

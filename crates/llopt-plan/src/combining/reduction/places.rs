@@ -12,8 +12,8 @@
 
 use llopt_layout::f2::Echelon;
 
+use super::axis::Axis;
 use super::warp::together;
-use super::{Axis, Keys};
 use crate::tensor::TensorType;
 
 /// The numbers of the elements of the result that a block holds.
@@ -105,7 +105,7 @@ impl Places {
 
     /// log2 of the partial results per element.
     pub(super) fn partial_bits(&self) -> u32 {
-        self.axis.bits - self.combined.rank()
+        self.axis.bits() - self.combined.rank()
     }
 
     /// log2 of the elements of the result that a block holds.
@@ -130,7 +130,7 @@ impl Places {
     }
 
     /// What each key adds to the place. Keys are numbered as the sums of those with the numbers 1, 2, 4, and so on.
-    pub(super) fn of_keys(&self, tensor: &TensorType, keys: &Keys) -> Vec<u32> {
+    pub(super) fn of_keys(&self, tensor: &TensorType, keys: &[(u32, Vec<usize>)]) -> Vec<u32> {
         let mut places = vec![0];
         while places.len() < keys.len() {
             let (_, registers) = &keys[places.len()];
