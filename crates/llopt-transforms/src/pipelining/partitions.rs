@@ -51,13 +51,13 @@
 
 mod channels;
 mod consumers;
+mod divided;
 mod producer;
+mod rings;
 
 use llopt_dialects::arith::ConstantOp;
-use llopt_dialects::meaning::fold;
-use llopt_dialects::tables::types::{MemDesc, MemDescParts};
 use llopt_dialects::ttg::{
-    LocalAllocOp, WarpReturnOp, WarpSpecializeOp, WarpSpecializePartitionsOp, WarpYieldOp,
+    WarpReturnOp, WarpSpecializeOp, WarpSpecializePartitionsOp, WarpYieldOp,
 };
 use llopt_mlir::ir::{OperationExt, RegionExt, ValueExt};
 use llopt_mlir::rewrite::Rewriter;
@@ -65,21 +65,16 @@ use melior::ir::{
     Block, BlockLike, Location, OperationRef, Region, RegionLike, Type, Value, ValueLike,
 };
 
-use super::loads::{BulkLoad, Load, Source};
-use super::running::Running;
 use crate::loops::clone::Mapping;
-use crate::loops::needs::ancestor;
 use crate::loops::view::For;
 use channels::Channels;
-use producer::Needs;
+pub(super) use divided::Division;
+pub(super) use rings::Rings;
 
 /// The attribute of a loop that asks for partitions.
 pub(crate) const ASKS: &str = "tt.warp_specialize";
 /// Warps of the producer.
 pub(super) const PRODUCER_WARPS: u32 = 1;
-/// The fewest slots with which a product may run on.
-const FEWEST_SLOTS: u64 = 2;
-
 /// The loops from the one that asks for partitions to this one, if each contains only the next one.
 ///
 /// # Errors
@@ -113,202 +108,6 @@ pub(super) fn nest_of<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<For<'c, 'a>> {
     }
     nest.reverse();
     nest
-}
-
-/// Copies that are read first at one place.
-struct Group<'c, 'a> {
-    /// The positions of the loads.
-    members: Vec<usize>,
-    /// Bytes of all copies.
-    bytes: i64,
-    /// The first operation that reads them.
-    first: OperationRef<'c, 'a>,
-    /// The last operation that reads them; `None` if that is a product that runs on.
-    last: Option<OperationRef<'c, 'a>>,
-    /// The type of one of its barriers.
-    barrier: MemDescParts<'c>,
-}
-
-/// Loads of a loop that go through rings of buffers.
-pub(super) struct Rings<'c, 'a> {
-    pub(super) loads: Vec<Load<'c, 'a>>,
-    copies: Vec<BulkLoad<'c, 'a>>,
-    groups: Vec<Group<'c, 'a>>,
-    slots: usize,
-}
-
-/// A division of loops between producer and consumers.
-pub(super) struct Division<'c, 'a> {
-    nest: Vec<For<'c, 'a>>,
-    /// The loads of the innermost loop.
-    rings: Rings<'c, 'a>,
-    /// Those of the loop around it that products of the innermost one read.
-    around: Rings<'c, 'a>,
-    running: Vec<Running<'c, 'a>>,
-    needs: Needs<'c, 'a>,
-}
-
-impl<'c: 'a, 'a> Division<'c, 'a> {
-    /// Divides loops, which store to these parameters; the innermost has these loads, with at most so many slots, and the
-    /// one around it has loads in rings of their own.
-    ///
-    /// # Errors
-    /// Why they cannot be divided.
-    pub(super) fn of(
-        nest: Vec<For<'c, 'a>>,
-        loads: Vec<Load<'c, 'a>>,
-        around: Rings<'c, 'a>,
-        running: Vec<Running<'c, 'a>>,
-        slots: u64,
-        stored: &[Option<Value<'c, 'a>>],
-    ) -> Result<Self, String> {
-        if slots < FEWEST_SLOTS {
-            return Err("two buffers for each load do not fit in shared memory".to_owned());
-        }
-        let of = *nest.last().ok_or("there is no loop")?;
-        let rings = Rings::of(of, loads, &running, slots)?;
-        let copies = rings.copies.iter().chain(&around.copies);
-        let needs = Needs::of(&nest, copies.copied(), stored)?;
-        Ok(Self {
-            nest,
-            rings,
-            around,
-            running,
-            needs,
-        })
-    }
-
-    /// Buffers for each load.
-    pub(super) fn slots(&self) -> u32 {
-        self.rings.slots as u32
-    }
-
-    /// The loads.
-    pub(super) fn loads(&self) -> &[Load<'c, 'a>] {
-        &self.rings.loads
-    }
-
-    /// Products that run on.
-    pub(super) fn running(&self) -> &[Running<'c, 'a>] {
-        &self.running
-    }
-}
-
-impl<'c: 'a, 'a> Rings<'c, 'a> {
-    /// Rings for no loads.
-    pub(super) fn none() -> Self {
-        Self {
-            loads: Vec::new(),
-            copies: Vec::new(),
-            groups: Vec::new(),
-            slots: 0,
-        }
-    }
-
-    /// Rings of so many slots for loads of a loop, in which these products run on.
-    ///
-    /// # Errors
-    /// Why they cannot go through rings.
-    pub(super) fn of(
-        of: For<'c, 'a>,
-        loads: Vec<Load<'c, 'a>>,
-        running: &[Running<'c, 'a>],
-        slots: u64,
-    ) -> Result<Self, String> {
-        let mut copies = Vec::new();
-        for load in &loads {
-            match load.source {
-                Source::Bulk(bulk) => copies.push(bulk),
-                Source::Load(..) => {
-                    return Err("a factor is loaded by pointers, by many threads".to_owned());
-                }
-            }
-        }
-        let always = |value: Value<'c, 'a>| {
-            ConstantOp::defining(value)
-                .is_some_and(|constant| !fold::is_zero(constant.operation().attr("value")))
-        };
-        if !copies
-            .iter()
-            .all(|bulk| always(bulk.copy.pred()) && always(bulk.expect.pred()))
-        {
-            return Err("a copy is under a condition".to_owned());
-        }
-        let mut groups: Vec<Group> = Vec::new();
-        for (index, (load, bulk)) in loads.iter().zip(&copies).enumerate() {
-            let readers = readers(of, load, bulk).ok_or("nothing is known of who reads it")?;
-            let runs = |reader: &OperationRef<'c, 'a>| {
-                running
-                    .iter()
-                    .any(|running| running.product.operation() == *reader)
-            };
-            let last = match readers.iter().any(runs) {
-                true => None,
-                false => readers.iter().copied().reduce(later),
-            };
-            let bytes = bulk.expect.size();
-            let group = groups.iter_mut().find(|group| group.first == load.reader);
-            let Some(group) = group else {
-                let barrier = MemDesc::of(bulk.expect.alloc().r#type());
-                groups.push(Group {
-                    members: vec![index],
-                    bytes,
-                    first: load.reader,
-                    last,
-                    barrier: barrier
-                        .and_then(MemDesc::parts)
-                        .ok_or("its barrier has no layout")?,
-                });
-                continue;
-            };
-            group.members.push(index);
-            group.bytes += bytes;
-            group.last = match (group.last, last) {
-                (Some(one), Some(other)) => Some(later(one, other)),
-                _ => None,
-            };
-        }
-        Ok(Self {
-            loads,
-            copies,
-            groups,
-            slots: usize::try_from(slots).unwrap_or(usize::MAX),
-        })
-    }
-}
-
-fn later<'c: 'a, 'a>(
-    one: OperationRef<'c, 'a>,
-    other: OperationRef<'c, 'a>,
-) -> OperationRef<'c, 'a> {
-    if one.is_before(other) { other } else { one }
-}
-
-/// The operations of a body that read the data of a copy.
-fn readers<'c: 'a, 'a>(
-    of: For<'c, 'a>,
-    load: &Load<'c, 'a>,
-    bulk: &BulkLoad<'c, 'a>,
-) -> Option<Vec<OperationRef<'c, 'a>>> {
-    let mut values = vec![buffer_of(load)?.result()];
-    let mut readers = Vec::new();
-    while let Some(value) = values.pop() {
-        for user in value.users().filter(|user| *user != bulk.copy.operation()) {
-            let views = user
-                .result_values()
-                .filter(|view| MemDesc::of(view.r#type()).is_some());
-            let views: Vec<Value> = views.collect();
-            match views.is_empty() || !user.is_memory_effect_free() {
-                true => readers.push(ancestor(of, user)?),
-                false => values.extend(views),
-            }
-        }
-    }
-    (!readers.is_empty()).then_some(readers)
-}
-
-fn buffer_of<'c: 'a, 'a>(load: &Load<'c, 'a>) -> Option<LocalAllocOp<'c, 'a>> {
-    load.reads.buffers.first().copied()
 }
 
 /// Divides loops, for consumers of so many warps. `registers` is the number that each thread of the producer keeps,

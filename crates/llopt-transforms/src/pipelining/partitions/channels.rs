@@ -15,7 +15,7 @@ use melior::ir::{Location, Value, ValueLike};
 
 use super::super::rewrite::{each, view_of};
 use super::super::ring;
-use super::Rings;
+use super::rings::Rings;
 use crate::loops::builder::Arithmetic;
 use crate::loops::clone::Mapping;
 

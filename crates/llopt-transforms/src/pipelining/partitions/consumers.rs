@@ -8,8 +8,10 @@ use melior::ir::r#type::IntegerType;
 use melior::ir::{Location, OperationRef, Type, Value};
 
 use super::super::running::{complete_behind, keep_running};
+use super::ASKS;
 use super::channels::{Channels, next, slot};
-use super::{ASKS, Division, Rings, buffer_of, later, readers};
+use super::divided::Division;
+use super::rings::{Rings, buffer_of, later, readers};
 use crate::loops::builder::Arithmetic;
 use crate::loops::carried;
 use crate::loops::motion::sink_behind;
