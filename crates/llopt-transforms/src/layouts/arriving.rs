@@ -184,12 +184,52 @@ impl<'c: 'a, 'a> Arrivals<'_, '_, 'c, 'a> {
 
     /// Offers the other end of a use what follows from an offer for one end.
     fn offer_across(&mut self, number: usize, offer: Offer) {
-        let across = self.engine.proposed_across(number, offer.node, offer.label);
+        let across = self.proposed_across(number, offer.node, offer.label);
         self.queue.extend(across.map(|(node, label)| Offer {
             node,
             label,
             ..offer
         }));
+    }
+
+    /// What a label of one end of a use proposes for the other end.
+    fn proposed_across(
+        &self,
+        number: usize,
+        from: usize,
+        label: LayoutId,
+    ) -> Option<(usize, LayoutId)> {
+        let engine = self.engine;
+        let used = &engine.graph.uses[number];
+        let nodes = &engine.graph.nodes;
+        let (producer, consumer) = (&nodes[used.producer], &nodes[used.consumer]);
+        if from == used.producer {
+            let given = engine.given(producer, used.shape, label)?;
+            let label = match consumer.kind {
+                NodeKind::Op(_, _, relation) => engine.catalog.label_of_operand(
+                    relation,
+                    given,
+                    used.operand,
+                    consumer.shape,
+                )?,
+                NodeKind::Carried(_) => given,
+                // What a product takes from registers it says itself.
+                NodeKind::Factor if !engine.catalog.is_in_memory(given) => return None,
+                NodeKind::Factor => given,
+            };
+            Some((used.consumer, label))
+        } else {
+            let wanted = engine.wanted(consumer, used, label)?;
+            let label = match producer.kind {
+                NodeKind::Op(_, _, relation) => {
+                    engine
+                        .catalog
+                        .label_of_result(relation, wanted, producer.shape)?
+                }
+                NodeKind::Carried(_) | NodeKind::Factor => wanted,
+            };
+            Some((used.producer, label))
+        }
     }
 
     /// A node that nothing has reached offers itself its default layout.
@@ -241,41 +281,5 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
         }
         (arrivals.labels, arrivals.is_cut)
-    }
-
-    /// What a label of one end of a use proposes for the other end.
-    fn proposed_across(
-        &self,
-        number: usize,
-        from: usize,
-        label: LayoutId,
-    ) -> Option<(usize, LayoutId)> {
-        let used = &self.graph.uses[number];
-        let nodes = &self.graph.nodes;
-        let (producer, consumer) = (&nodes[used.producer], &nodes[used.consumer]);
-        if from == used.producer {
-            let given = self.given(producer, used.shape, label)?;
-            let label = match consumer.kind {
-                NodeKind::Op(_, _, relation) => {
-                    self.catalog
-                        .label_of_operand(relation, given, used.operand, consumer.shape)?
-                }
-                NodeKind::Carried(_) => given,
-                // What a product takes from registers it says itself.
-                NodeKind::Factor if !self.catalog.is_in_memory(given) => return None,
-                NodeKind::Factor => given,
-            };
-            Some((used.consumer, label))
-        } else {
-            let wanted = self.wanted(consumer, used, label)?;
-            let label = match producer.kind {
-                NodeKind::Op(_, _, relation) => {
-                    self.catalog
-                        .label_of_result(relation, wanted, producer.shape)?
-                }
-                NodeKind::Carried(_) | NodeKind::Factor => wanted,
-            };
-            Some((used.producer, label))
-        }
     }
 }

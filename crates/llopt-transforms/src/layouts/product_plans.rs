@@ -17,13 +17,10 @@ use llopt_target::matrix::{MatrixElement, MatrixInstruction, instructions_for};
 use melior::ir::Type;
 
 use super::grid::Grid;
-use super::products::{Product, elements_of};
+use super::products::{Plan, Product, elements_of};
 
 /// The largest number of columns of one warp-group instruction.
 const MOST_COLUMNS: u64 = 256;
-
-/// A layout of the result, and the instruction that leaves it.
-pub(super) type Plan = (Encoding, &'static MatrixInstruction);
 
 /// The layout of the result in which the target's matrix units multiply matrices of these elements (first factor,
 /// second, result) in registers, the most square part for each warp; `None` without an instruction for them.

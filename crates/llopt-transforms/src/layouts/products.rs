@@ -23,10 +23,12 @@ use melior::ir::{OperationRef, Type, TypeLike, Value, ValueLike};
 
 use super::computing::registers;
 use super::grid::Grid;
-use super::product_plans::Plan;
 
 /// The smallest number of products of eight-bit floats that the warp-group unit accumulates in its own precision.
 const IMPRECISE: i64 = 32;
+
+/// A layout of the result, and the instruction that leaves it.
+pub(super) type Plan = (Encoding, &'static MatrixInstruction);
 
 /// A product, and the target that computes it.
 pub(super) struct Product {

@@ -28,7 +28,7 @@
 
 use std::cmp::Reverse;
 
-use llopt_dialects::layout::encoding::{Blocked, Encoding};
+use llopt_dialects::layout::encoding::{Blocked, CgaLayout, Encoding};
 use llopt_dialects::layout::transfer;
 use llopt_dialects::tables::types::RankedTensor;
 use llopt_layout::Dim;
@@ -40,6 +40,7 @@ use super::catalog::{Catalog, LayoutId, MapId};
 use super::cost::Costs;
 use super::engine::Engine;
 use super::graph::Factor;
+use super::grid::Grid;
 use super::products::Product;
 use super::relation::element_bits;
 
@@ -106,6 +107,52 @@ fn least_onwards(
     wanted.map_or(0.0, |wanted| costs.known(stored, wanted).least)
 }
 
+/// The layouts of a factor in which each thread has a rectangle, with the rows of that: each number of rows whose elements
+/// a thread can have, with vectors as wide as they can be beside it, and each arrangement of the lanes of a warp.
+fn in_rectangles(
+    grid: Grid,
+    blocks: &CgaLayout,
+    shape: &[u64],
+    operand: usize,
+    bits: u32,
+) -> Vec<(u64, Blocked)> {
+    let (outer, depth) = (operand, 1 - operand);
+    let lanes = grid.threads_per_warp;
+    let warps = u64::from(grid.num_warps);
+    let elements: u64 = shape.iter().product();
+    let most = (elements / (warps * u64::from(lanes))).max(1);
+    let group = (GROUP / u64::from(bits / 8).max(1)).max(1);
+    let place = |of_depth: u64, of_outer: u64| {
+        let mut both = vec![0; 2];
+        (both[depth], both[outer]) = (of_depth as u32, of_outer as u32);
+        both
+    };
+    let mut layouts = Vec::new();
+    for down in (0..=group.ilog2()).map(|bit| 1u64 << bit) {
+        let down = down.min(shape[depth]).min(most);
+        let across = group.min(shape[outer]).min((most / down).max(1));
+        let orders = [[depth as u32, outer as u32], [outer as u32, depth as u32]];
+        let bits = 0..=lanes.ilog2();
+        for (bit, order) in bits.flat_map(|bit| orders.map(|order| (bit, order))) {
+            let below = 1u64 << bit;
+            let beside = u64::from(lanes) / below;
+            if below * down > shape[depth] || beside * across > shape[outer] {
+                continue;
+            }
+            let along = (shape[outer] / (beside * across)).clamp(1, warps);
+            let blocked = Blocked {
+                size_per_thread: place(down, across),
+                threads_per_warp: place(below, beside),
+                warps_per_cta: place(warps / along, along),
+                order: order.to_vec(),
+                cga_layout: blocks.clone(),
+            };
+            layouts.push((down, blocked));
+        }
+    }
+    layouts
+}
+
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The cheapest layouts of the definition of a factor, `producer`, from which it is stored with k contiguous, the
     /// best first. None if k is contiguous in global memory, or if the product transposes while reading.
@@ -133,7 +180,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             return Vec::new();
         }
         let mut rectangles: Vec<Rectangle> = Vec::new();
-        for (down, blocked) in self.in_rectangles(&shape, factor.operand, node.bits) {
+        let blocks = self.default_blocked(&shape).cga_layout;
+        let shapes = in_rectangles(self.grid, &blocks, &shape, factor.operand, node.bits);
+        for (down, blocked) in shapes {
             let layout = self.catalog.layout(Encoding::Blocked(blocked), node.shape);
             let Some(map) = self.catalog.map(layout) else {
                 continue;
@@ -166,47 +215,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
         };
         cheapest(rectangles, onwards)
-    }
-
-    /// The layouts of a factor in which each thread has a rectangle, with the rows of that: each number of rows whose elements
-    /// a thread can have, with vectors as wide as they can be beside it, and each arrangement of the lanes of a warp.
-    fn in_rectangles(&self, shape: &[u64], operand: usize, bits: u32) -> Vec<(u64, Blocked)> {
-        let (outer, depth) = (operand, 1 - operand);
-        let lanes = self.grid.threads_per_warp;
-        let warps = u64::from(self.grid.num_warps);
-        let elements: u64 = shape.iter().product();
-        let most = (elements / (warps * u64::from(lanes))).max(1);
-        let group = (GROUP / u64::from(bits / 8).max(1)).max(1);
-        let blocks = self.default_blocked(shape).cga_layout;
-        let place = |of_depth: u64, of_outer: u64| {
-            let mut both = vec![0; 2];
-            (both[depth], both[outer]) = (of_depth as u32, of_outer as u32);
-            both
-        };
-        let mut layouts = Vec::new();
-        for down in (0..=group.ilog2()).map(|bit| 1u64 << bit) {
-            let down = down.min(shape[depth]).min(most);
-            let across = group.min(shape[outer]).min((most / down).max(1));
-            let orders = [[depth as u32, outer as u32], [outer as u32, depth as u32]];
-            let bits = 0..=lanes.ilog2();
-            for (bit, order) in bits.flat_map(|bit| orders.map(|order| (bit, order))) {
-                let below = 1u64 << bit;
-                let beside = u64::from(lanes) / below;
-                if below * down > shape[depth] || beside * across > shape[outer] {
-                    continue;
-                }
-                let along = (shape[outer] / (beside * across)).clamp(1, warps);
-                let blocked = Blocked {
-                    size_per_thread: place(down, across),
-                    threads_per_warp: place(below, beside),
-                    warps_per_cta: place(warps / along, along),
-                    order: order.to_vec(),
-                    cga_layout: blocks.clone(),
-                };
-                layouts.push((down, blocked));
-            }
-        }
-        layouts
     }
 
     /// The layout in which a product takes a factor with consecutive elements along k together, if nothing transposes
