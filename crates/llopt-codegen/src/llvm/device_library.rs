@@ -6,7 +6,7 @@
 //! of functions that the kernel reaches, into a module of their own.
 //!
 //! There they are prepared once, however many elements of a tensor they are called for: functions are inlined into one
-//! another, and their branches become selects ([`crate::llvm::if_conversion`]). NVIDIA's functions are written such that a
+//! another, and their branches become selects (`if_conversion`). NVIDIA's functions are written such that a
 //! product and the sum that takes it may be one instruction (where they may not, they call `mul.rn`), as its own compilers
 //! and Triton make of them; AMD's say themselves where they want that. Then they are linked to the kernel and
 //! made internal, so that the optimiser may inline and drop them.
