@@ -47,37 +47,11 @@ pub fn link<'ctx>(
     for function in &called {
         libraries.add_function(&name_of(*function), function.get_type(), None);
     }
-    let mut found = Vec::new();
-    let mut linked = false;
-    // The user's libraries come first: they may call the vendor's.
-    for path in &options.libraries {
-        if undefined(&libraries).next().is_some() {
-            link_one(context, &libraries, target, path)?;
-            linked = true;
-        }
-    }
-    for library in back_end(target).libraries(options) {
-        let Some(function) = reserved(&libraries, library.prefixes, options) else {
-            continue;
-        };
-        let place = library.search();
-        let path = place.found.ok_or_else(|| CodegenError::MissingLibrary {
-            function,
-            library: library.name,
-            option: library.option,
-            variable: library.variables.first().copied().unwrap_or_default(),
-            places: place.looked_in.join(", "),
-        })?;
-        link_one(context, &libraries, target, &path)?;
-        if place.searched {
-            found.push(path.clone());
-        }
-        if let Some(function) = reserved(&libraries, library.prefixes, options) {
-            return Err(CodegenError::UndefinedFunction { path, function });
-        }
-        linked = true;
-    }
-    if !linked {
+    let found = define(context, &libraries, target, options)?;
+    if !libraries
+        .get_functions()
+        .any(|function| is_defined(&function))
+    {
         return Ok(found);
     }
     let called: Vec<String> = called.into_iter().map(name_of).collect();
@@ -104,6 +78,43 @@ pub fn link<'ctx>(
     let now_defined = called.iter().filter_map(|name| module.get_function(name));
     for function in now_defined.filter(is_defined) {
         function.set_linkage(Linkage::Internal);
+    }
+    Ok(found)
+}
+
+/// Defines what is declared in `libraries`, and what that calls. Answers the libraries that were found without being named.
+fn define<'ctx>(
+    context: &'ctx Context,
+    libraries: &Module<'ctx>,
+    target: Target,
+    options: &CodegenOptions,
+) -> Result<Vec<PathBuf>, CodegenError> {
+    let mut found = Vec::new();
+    // The user's libraries come first: they may call the vendor's.
+    for path in &options.libraries {
+        if undefined(libraries).next().is_some() {
+            link_one(context, libraries, target, path)?;
+        }
+    }
+    for library in back_end(target).libraries(options) {
+        let Some(function) = reserved(libraries, library.prefixes, options) else {
+            continue;
+        };
+        let place = library.search();
+        let path = place.found.ok_or_else(|| CodegenError::MissingLibrary {
+            function,
+            library: library.name,
+            option: library.option,
+            variable: library.variables.first().copied().unwrap_or_default(),
+            places: place.looked_in.join(", "),
+        })?;
+        link_one(context, libraries, target, &path)?;
+        if place.searched {
+            found.push(path.clone());
+        }
+        if let Some(function) = reserved(libraries, library.prefixes, options) {
+            return Err(CodegenError::UndefinedFunction { path, function });
+        }
     }
     Ok(found)
 }
