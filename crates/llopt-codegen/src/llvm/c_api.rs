@@ -444,58 +444,58 @@ impl<'ctx> LateIndex<'ctx> {
     }
 }
 
-/// The text of inline assembly, if an instruction is a call of some.
-pub(crate) fn assembly_text(call: InstructionValue<'_>) -> Option<String> {
+/// The inline assembly that an instruction calls.
+fn assembly(call: InstructionValue<'_>) -> Option<LLVMValueRef> {
     if call.get_opcode() != InstructionOpcode::Call {
         return None;
     }
-    // SAFETY: the instruction is a call, the cast is checked by LLVM, and the text has the length that LLVM gives.
+    // SAFETY: the instruction is a call, and the cast is checked by LLVM.
     unsafe {
         let callee = LLVMGetCalledValue(call.as_value_ref());
-        if callee.is_null() || LLVMIsAInlineAsm(callee).is_null() {
-            return None;
-        }
-        let mut length = 0;
-        let text = LLVMGetInlineAsmAsmString(callee, &mut length);
-        let text = std::slice::from_raw_parts(text.cast(), length);
-        std::str::from_utf8(text).ok().map(str::to_owned)
+        (!callee.is_null() && !LLVMIsAInlineAsm(callee).is_null()).then_some(callee)
     }
+}
+
+/// The text of inline assembly, if an instruction is a call of some.
+pub(crate) fn assembly_text(call: InstructionValue<'_>) -> Option<String> {
+    let assembly = assembly(call)?;
+    // SAFETY: the text has the length that LLVM gives.
+    let text = unsafe {
+        let mut length = 0;
+        let text = LLVMGetInlineAsmAsmString(assembly, &mut length);
+        std::slice::from_raw_parts(text.cast(), length)
+    };
+    std::str::from_utf8(text).ok().map(str::to_owned)
 }
 
 /// Whether an instruction is inline assembly whose results depend on its operands alone, and that does nothing else.
 pub(crate) fn is_pure_assembly(call: InstructionValue<'_>) -> bool {
-    if call.get_opcode() != InstructionOpcode::Call {
+    let Some(assembly) = assembly(call) else {
         return false;
-    }
-    // SAFETY: the instruction is a call, the cast is checked by LLVM, and the text has the length that LLVM gives.
-    unsafe {
-        let callee = LLVMGetCalledValue(call.as_value_ref());
-        if callee.is_null()
-            || LLVMIsAInlineAsm(callee).is_null()
-            || LLVMGetInlineAsmHasSideEffects(callee) != 0
-        {
-            return false;
-        }
+    };
+    // SAFETY: the text has the length that LLVM gives.
+    let (has_effects, constraints): (bool, &[u8]) = unsafe {
         let mut length = 0;
-        let constraints = LLVMGetInlineAsmConstraintString(callee, &mut length);
-        let constraints: &[u8] = std::slice::from_raw_parts(constraints.cast(), length);
-        // What is overwritten besides the results, and operands in memory.
-        !constraints.iter().any(|sign| matches!(sign, b'~' | b'*'))
-    }
+        let constraints = LLVMGetInlineAsmConstraintString(assembly, &mut length);
+        let constraints = std::slice::from_raw_parts(constraints.cast(), length);
+        (LLVMGetInlineAsmHasSideEffects(assembly) != 0, constraints)
+    };
+    // What is overwritten besides the results, and operands in memory.
+    let touches = constraints.iter().any(|sign| matches!(sign, b'~' | b'*'));
+    !has_effects && !touches
 }
 
 /// Moves the constant part of an address into inline assembly: if `call` is assembly that mentions
 /// `[ $k + 0 ]`, and operand `k` is `getelementptr i8, base, constant`, then the operand becomes `base` and
 /// the text `[ $k + constant ]`.
 pub fn fold_offset_into_assembly(call: InstructionValue<'_>) {
+    let Some(callee) = assembly(call) else {
+        return;
+    };
     // SAFETY: each cast is checked by LLVM's own `IsA` functions before its result is used, strings are
     // read with the length LLVM gives, and operands stay of the same type.
     unsafe {
         let call = call.as_value_ref();
-        let callee = LLVMGetCalledValue(call);
-        if callee.is_null() || LLVMIsAInlineAsm(callee).is_null() {
-            return;
-        }
         let mut length = 0;
         let text = LLVMGetInlineAsmAsmString(callee, &mut length);
         let Ok(text) = std::str::from_utf8(std::slice::from_raw_parts(text.cast(), length)) else {

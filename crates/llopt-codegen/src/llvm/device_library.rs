@@ -6,7 +6,7 @@
 //! of functions that the kernel reaches, into a module of their own.
 //!
 //! There they are prepared once, however many elements of a tensor they are called for: functions are inlined into one
-//! another, and their branches become selects (`if_conversion`). NVIDIA's functions are written such that a
+//! another, and their short branches become selects (`if_conversion`). NVIDIA's functions are written such that a
 //! product and the sum that takes it may be one instruction (where they may not, they call `mul.rn`), as its own compilers
 //! and Triton make of them; AMD's say themselves where they want that. Then they are linked to the kernel and
 //! made internal, so that the optimiser may inline and drop them.
@@ -119,7 +119,7 @@ fn define<'ctx>(
     Ok(found)
 }
 
-/// Makes one function of each that the kernel calls and of what it calls itself, and of branches in it selects.
+/// Makes one function of each that the kernel calls and of what it calls itself, and selects of its short branches.
 fn prepare(
     libraries: &Module<'_>,
     target: Target,

@@ -336,9 +336,22 @@ mod tests {
 
     use super::*;
 
-    /// A function after early exchanges; it has to be valid.
-    fn exchanged(body: &str) -> String {
-        let text = format!("define i32 @f(i1 %c, i32 %a, i32 %b, i64 %w) {{\n{body}\n}}");
+    /// A function with choices between two words, and between two more, that are computed by these instructions, after early
+    /// exchanges; it has to be valid.
+    fn choices(computed: &str) -> String {
+        let text = format!(
+            "define i32 @f(i1 %c, i32 %a, i32 %b, i64 %w) {{
+             {computed}
+             %s = select i1 %c, i32 %x, i32 %y
+             %t = select i1 %c, i32 %y, i32 %x
+             %s2 = select i1 %c, i32 %x2, i32 %y2
+             %t2 = select i1 %c, i32 %y2, i32 %x2
+             %p = sub i32 %s, %t
+             %q = sub i32 %s2, %t2
+             %r = mul i32 %p, %q
+             ret i32 %r
+             }}"
+        );
         let context = Context::create();
         let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "exchanges");
         let module = context.create_module_from_ir(buffer).expect("valid text");
@@ -349,21 +362,13 @@ mod tests {
 
     #[test]
     fn one_value_is_exchanged_instead_of_two_computed_from_it() {
-        let after = exchanged(
+        let after = choices(
             "%p0 = mul i32 %a, %a
              %q0 = xor i32 %b, 5
              %x = add i32 %p0, 1
              %y = add i32 %q0, 1
              %x2 = add i32 %p0, 2
-             %y2 = add i32 %q0, 2
-             %s = select i1 %c, i32 %x, i32 %y
-             %t = select i1 %c, i32 %y, i32 %x
-             %s2 = select i1 %c, i32 %x2, i32 %y2
-             %t2 = select i1 %c, i32 %y2, i32 %x2
-             %p = sub i32 %s, %t
-             %q = sub i32 %s2, %t2
-             %r = mul i32 %p, %q
-             ret i32 %r",
+             %y2 = add i32 %q0, 2",
         );
         assert!(after.contains("select i1 %c, i32 %p0, i32 %q0"), "{after}");
         assert_eq!(after.matches("select").count(), 2, "{after}");
@@ -371,7 +376,7 @@ mod tests {
 
     #[test]
     fn conversions_of_different_types_are_not_alike() {
-        let after = exchanged(
+        let after = choices(
             "%p0 = mul i32 %a, %b
              %q0 = mul i64 %w, %w
              %x8 = trunc i32 %p0 to i8
@@ -381,15 +386,7 @@ mod tests {
              %x = zext i8 %x8 to i32
              %y = zext i8 %y8 to i32
              %x2 = zext i16 %x16 to i32
-             %y2 = zext i16 %y16 to i32
-             %s = select i1 %c, i32 %x, i32 %y
-             %t = select i1 %c, i32 %y, i32 %x
-             %s2 = select i1 %c, i32 %x2, i32 %y2
-             %t2 = select i1 %c, i32 %y2, i32 %x2
-             %p = sub i32 %s, %t
-             %q = sub i32 %s2, %t2
-             %r = mul i32 %p, %q
-             ret i32 %r",
+             %y2 = zext i16 %y16 to i32",
         );
         assert!(!after.contains("select i1 %c, i64"), "{after}");
         assert!(after.contains("trunc i32 %p0 to i8"), "{after}");

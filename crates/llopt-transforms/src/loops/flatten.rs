@@ -210,8 +210,7 @@ impl<'c: 'a, 'a> Nest<'c, 'a> {
 
     /// The bounds of the inner loop.
     fn bounds(&self) -> [Value<'c, 'a>; 3] {
-        let inner = self.inner;
-        inner.bounds()
+        self.inner.bounds()
     }
 
     /// The number of iterations of the fused loop for one of the outer loop, for these bounds of the inner one: at
