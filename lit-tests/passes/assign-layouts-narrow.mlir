@@ -1,5 +1,6 @@
 // Bytes that become halves: both factors have so many elements along k together that a lane loads a word of bytes. Where
-// warps divide k among them, slices are no shorter than that.
+// warps divide k among them, slices are no shorter than that, and the widened factor is the first one where an
+// instruction takes neighbours along k of the second one side by side.
 //
 // RUN: llopt %s --assign-layouts=target=cuda:90 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,WORD
 // RUN: llopt %s --assign-layouts=target=hip:gfx942 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,SAME
@@ -10,7 +11,7 @@
 // PROVEN: proven: [[N:[0-9]+]] of [[N]]
 
 // CHECK-LABEL: @product
-// WORD: tt.dot %{{.+}} : tensor<2x16x32xbf16, #ttg.dot_op<{opIdx = 0, parent = #{{.+}}, kWidth = 4}>> * tensor<2x32x128xbf16, #ttg.dot_op<{opIdx = 1, parent = #{{.+}}, kWidth = 4}>>
+// WORD: tt.dot %{{.+}} : tensor<2x128x32xbf16, #ttg.dot_op<{opIdx = 0, parent = #{{.+}}, kWidth = 4}>> * tensor<2x32x16xbf16, #ttg.dot_op<{opIdx = 1, parent = #{{.+}}, kWidth = 4}>>
 // SAME: tt.dot %{{.+}} : tensor<16x64xbf16, #ttg.dot_op<{opIdx = 0, parent = #{{.+}}, kWidth = [[K:[0-9]+]]}>> * tensor<64x128xbf16, #ttg.dot_op<{opIdx = 1, parent = #{{.+}}, kWidth = [[K]]}>>
 
 // The bytes come by matrix instructions, as words.

@@ -32,6 +32,15 @@ use super::relation::Relation;
 /// The largest number of doublings of the consecutive elements of a lane.
 const MOST_DOUBLED: u32 = 2;
 
+/// A load from which elements of a tensor come.
+pub(super) struct LoadedFor<'c, 'a> {
+    pub(super) load: OperationRef<'c, 'a>,
+    /// The bits of each element there: half a byte, if each byte holds two.
+    pub(super) bits: u32,
+    /// How many elements of the tensor each of its elements becomes.
+    pub(super) uses: i64,
+}
+
 impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The layouts in which a product with this layout of its result takes a factor from registers, the unit's own first.
     pub(super) fn in_registers(&self, factor: &Factor, product: LayoutId) -> Rc<[LayoutId]> {
@@ -111,23 +120,27 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     /// The smallest number of bits that an element of a tensor has where it is loaded.
     pub(super) fn narrowest_loaded(&self, node: usize) -> Option<u32> {
         let loads = self.loaded_by(node).into_iter();
-        loads.map(|(_, bits)| bits).min()
+        loads.map(|loaded| loaded.bits).min()
     }
 
-    /// The loads from which the elements of a tensor come, perhaps rearranged and renamed, with the bits of each
-    /// element there: half a byte, if each byte holds two.
-    pub(super) fn loaded_by(&self, node: usize) -> Vec<(OperationRef<'c, 'a>, u32)> {
+    /// The loads from which the elements of a tensor come, perhaps rearranged and renamed.
+    /// Where all elements are broadcast along a dimension, the loads of what is broadcast least.
+    pub(super) fn loaded_by(&self, node: usize) -> Vec<LoadedFor<'c, 'a>> {
         let nodes = &self.graph.nodes;
-        let mut loads = Vec::new();
-        let mut seen = vec![(node, 1)];
+        let mut loads: Vec<LoadedFor> = Vec::new();
+        let mut seen = vec![(node, 1, 1)];
         let mut next = 0;
-        while let Some(&(at, packed)) = seen.get(next) {
+        while let Some(&(at, packed, uses)) = seen.get(next) {
             next += 1;
             let NodeKind::Op(operation, relation, _) = &nodes[at].kind else {
                 continue;
             };
             if let Some(access) = self.access(*operation) {
-                loads.push((*operation, access.element_bits() / packed));
+                loads.push(LoadedFor {
+                    load: *operation,
+                    bits: access.element_bits() / packed,
+                    uses,
+                });
                 continue;
             }
             let packed = match relation {
@@ -135,15 +148,20 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
                 Relation::Unpack { .. } => 2 * packed,
                 _ => continue,
             };
+            let elements = |shape| self.catalog.extents(shape).iter().product::<i64>();
             for used in self.graph.uses.iter().filter(|used| used.consumer == at) {
-                // An element that is broadcast along a dimension is loaded fewer times.
-                let is_whole = *relation != Relation::Same || used.shape == nodes[at].shape;
-                let way = (used.producer, packed);
-                if is_whole && !seen.contains(&way) {
+                let uses = match relation {
+                    Relation::Same => uses * (elements(nodes[at].shape) / elements(used.shape)),
+                    _ => uses,
+                };
+                let way = (used.producer, packed, uses);
+                if !seen.contains(&way) {
                     seen.push(way);
                 }
             }
         }
+        let fewest = loads.iter().map(|loaded| loaded.uses).min();
+        loads.retain(|loaded| Some(loaded.uses) == fewest);
         loads
     }
 

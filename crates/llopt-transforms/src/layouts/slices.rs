@@ -30,6 +30,16 @@
 //! first. So layouts, rings and conversions need no special case, and the two halves of each split are in one thread;
 //! the conversion before it moves the accumulators there.
 //!
+//! # The widened factor first
+//!
+//! Where one factor is widened, a lane has more neighbours along k than a word holds ([`super::factors`]), and reads
+//! those of the other factor from shared memory at once. `mma` takes two words of its first factor that belong to
+//! different rows side by side, and two neighbours along k of its second one (PTX ISA, "Matrix Fragments for mma.m16n8k16").
+//! Words that are read would be moved for the first place, and for each instruction again, as NVIDIA's assembler
+//! copies rather than keeps: 53 of 598 instructions for 16 rows of 64 columns, of four-bit weights. Words that are
+//! computed come where they are wanted. So if the second factor is the widened one, the slices are multiplied as
+//! `bᵀ aᵀ`, and the sum is transposed after the loop, where it is exchanged between threads anyway.
+//!
 //! # Profitability
 //!
 //! In each iteration a warp reads fewer bytes of shared memory, and waits less for its own instructions; once per
@@ -47,6 +57,7 @@ use melior::ir::{BlockLike, Location, Operation, OperationRef, Type, TypeLike, V
 
 use super::catalog::LayoutId;
 use super::engine::Engine;
+use super::factors::LoadedFor;
 use super::graph::NodeKind;
 use super::relation::Relation;
 use crate::loops::view::For;
@@ -71,8 +82,10 @@ pub(super) struct Summed<'c, 'a> {
 struct Prices {
     /// Rows, columns and k of the product.
     extents: [u64; 3],
-    /// Bits of the elements of both factors as they are read, and of the accumulator's.
-    bits: [u64; 3],
+    /// Bits that are read for each element of both factors.
+    bits: [f32; 2],
+    /// Bits of the elements of the accumulator.
+    sum_bits: u64,
     /// Rows, columns and k of one instruction.
     tile: [u64; 3],
     /// Cycles for which an execution keeps its unit busy, and cycles until its result can be added to.
@@ -89,14 +102,14 @@ impl Prices {
     /// one another beyond their own time, if k has so many slices and warps are arranged so over rows and columns.
     fn iteration(&self, slices: u64, [down, across]: [u64; 2]) -> f32 {
         let [rows, columns, depth] = self.extents;
-        let [a, b, _] = self.bits;
+        let [a, b] = self.bits;
         let (rows, columns, depth) = (rows / down, columns / across, depth / slices);
-        let bytes = depth * (rows * a + columns * b) / 8;
+        let bytes = depth as f32 * (rows as f32 * a + columns as f32 * b) / 8.0;
         let steps = depth / self.tile[2];
         let sums = (rows / self.tile[0]) * (columns / self.tile[1]);
         let busy = sums as f32 * self.issue * (self.warps as f32 / UNITS).max(1.0);
         let waits = steps as f32 * (self.latency - busy).max(0.0);
-        bytes as f32 / self.wavefront as f32 + waits / self.warps as f32
+        bytes / self.wavefront as f32 + waits / self.warps as f32
     }
 
     /// The cost of an iteration in the cheapest arrangement of warps over rows and columns with so many slices;
@@ -107,7 +120,7 @@ impl Prices {
         let left = self.warps / slices;
         let ways = (0..=left.ilog2()).map(|bit| [1 << bit, left >> bit]);
         let fit = ways.filter(|[down, across]| {
-            let held = (rows / down) * (columns / across) * self.bits[2];
+            let held = (rows / down) * (columns / across) * self.sum_bits;
             rows / down >= self.tile[0]
                 && columns / across >= self.tile[1]
                 && depth / slices >= self.tile[2]
@@ -120,7 +133,7 @@ impl Prices {
     /// The cost for a warp of adding the accumulators of so many slices.
     fn end(&self, slices: u64) -> f32 {
         let [rows, columns, _] = self.extents;
-        let bytes = slices * rows * columns * self.bits[2] / 8 / self.warps;
+        let bytes = slices * rows * columns * self.sum_bits / 8 / self.warps;
         2.0 * (bytes as f32 / self.wavefront as f32) + self.barrier
     }
 
@@ -146,7 +159,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let mut sliced = false;
         for number in 0..self.graph.nodes.len() {
             if let Some((summed, slices)) = self.slices_of(number, labels) {
-                sliced |= summed.write(slices as i64).is_some();
+                let exchanges = self.exchanges_factors(number, labels);
+                sliced |= summed.write(slices as i64, exchanges).is_some();
             }
         }
         sliced
@@ -172,6 +186,32 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         (slices > 1).then_some((summed, slices))
     }
 
+    /// Whether words of the first factor have to be moved for the instruction, but none if the two factors are exchanged: what
+    /// is then first is widened, word by word, and the other one is read as it was loaded.
+    fn exchanges_factors(&self, product: usize, labels: &[LayoutId]) -> bool {
+        let operation = self.graph.nodes[product].operation();
+        let Some(dot) = operation.and_then(|operation| self.product(operation)) else {
+            return false;
+        };
+        let encoding = self.catalog.encoding(labels[product]);
+        let moves = [0, 1].map(|operand| dot.moves_words(operand, &encoding, 1.0) > 0.0);
+        let is_alike = dot.elements.iter().all(|[a, b, _]| a == b);
+        let factors = self.graph.factors.iter();
+        let mut factors = factors.filter(|factor| factor.product == product);
+        moves == [true, false]
+            && is_alike
+            && factors.all(|factor| {
+                let own = self.graph.nodes[factor.node].bits;
+                let mut uses = self.graph.uses.iter();
+                let used = uses.find(|used| used.consumer == factor.node);
+                let loaded = used.and_then(|used| self.narrowest_loaded(used.producer));
+                loaded.is_some_and(|loaded| match factor.operand {
+                    0 => loaded == own,
+                    _ => loaded < own,
+                })
+            })
+    }
+
     /// The prices of a product whose warps all have the same rows, or the same columns, in their present arrangement.
     fn prices(&self, product: usize, labels: &[LayoutId]) -> Option<Prices> {
         let node = &self.graph.nodes[product];
@@ -184,7 +224,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if row.warps > 1 || !shares {
             return None;
         }
-        let mut bits = [0; 3];
+        let mut bits = [0.0; 2];
         let mut doubled = 0;
         for factor in self
             .graph
@@ -196,19 +236,20 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let mut makers = self.graph.uses.iter();
             let maker = makers.find(|used| used.consumer == factor.node)?;
             let loads = self.loaded_by(maker.producer);
-            if !loads.iter().all(|(load, _)| self.is_copied_ahead(*load)) {
+            let are_copied = |loaded: &LoadedFor| self.is_copied_ahead(loaded.load);
+            if !loads.iter().all(are_copied) {
                 return None;
             }
-            let loaded = loads.iter().map(|(_, bits)| *bits).min()?;
-            bits[factor.operand] = u64::from(loaded.min(own));
+            let narrowest = loads.iter().min_by_key(|loaded| loaded.bits)?;
+            bits[factor.operand] = narrowest.bits.min(own) as f32 / narrowest.uses as f32;
             doubled = doubled.max(self.doublings(factor, labels[factor.node]));
         }
-        bits[2] = u64::from(node.bits);
         let banks = self.costs.target.banks();
         let &MatrixInstruction { m, n, k, .. } = row;
         Some(Prices {
             extents: [rows, columns, dot.depth],
             bits,
+            sum_bits: node.bits.into(),
             tile: [m.into(), n.into(), u64::from(k) << doubled],
             issue: row.issue_cycles as f32,
             latency: row.latency as f32,
@@ -241,12 +282,16 @@ impl<'c: 'a, 'a> Summed<'c, 'a> {
         )
     }
 
-    /// Rewrites the loop for so many slices.
-    fn write(&self, slices: i64) -> Option<()> {
+    /// Rewrites the loop for so many slices, of the transposed product if that `exchanges` the factors.
+    fn write(&self, slices: i64, exchanges: bool) -> Option<()> {
         let dot = self.dot.operation();
         let location = dot.loc();
         let sum = RankedTensor::of(self.dot.d().r#type())?;
-        let (&[rows, columns], element) = (&sum.shape()[..], sum.element()) else {
+        let (mut shape, element) = (sum.shape(), sum.element());
+        if exchanges {
+            shape.reverse();
+        }
+        let &[rows, columns] = &shape[..] else {
             return None;
         };
         let depth = *RankedTensor::of(self.dot.a().r#type())?.shape().last()?;
@@ -269,24 +314,24 @@ impl<'c: 'a, 'a> Summed<'c, 'a> {
         let body = dot.parent_block()?;
         let put =
             |operation: Operation<'c>| body.insert_operation_before(dot, operation).result_value(0);
-        let apart = of_shape(self.dot.a(), &[rows, slices, slice])?;
-        let a = put(tt::ReshapeOp::build(
-            location,
-            apart,
-            self.dot.a(),
-            false,
-            false,
-        ))?;
+        let [a, b] = match exchanges {
+            false => [self.dot.a(), self.dot.b()],
+            true => {
+                let transposed = |factor: Value<'c, 'a>| {
+                    let mut shape = RankedTensor::of(factor.r#type())?.shape();
+                    shape.reverse();
+                    let to = of_shape(factor, &shape)?;
+                    put(tt::TransOp::build(location, to, factor, &[1, 0]))
+                };
+                [transposed(self.dot.b())?, transposed(self.dot.a())?]
+            }
+        };
+        let apart = of_shape(a, &[rows, slices, slice])?;
+        let a = put(tt::ReshapeOp::build(location, apart, a, false, false))?;
         let turned = of_shape(a, &[slices, rows, slice])?;
         let a = put(tt::TransOp::build(location, turned, a, &[1, 0, 2]))?;
-        let apart = of_shape(self.dot.b(), &[slices, slice, columns])?;
-        let b = put(tt::ReshapeOp::build(
-            location,
-            apart,
-            self.dot.b(),
-            false,
-            false,
-        ))?;
+        let apart = of_shape(b, &[slices, slice, columns])?;
+        let b = put(tt::ReshapeOp::build(location, apart, b, false, false))?;
         let argument = self.around.carried()[self.carried];
         argument.set_type(sums);
         let next = put(tt::DotOp::build(
@@ -314,6 +359,10 @@ impl<'c: 'a, 'a> Summed<'c, 'a> {
             },
         };
         let mut total = add.halves(result, [slices, rows, columns], element)?;
+        if exchanges {
+            let turned = tt::TransOp::build(location, sum.r#type(), total, &[1, 0]);
+            total = (add.put)(turned).result_value(0)?;
+        }
         if !fold::is_zero_constant(start) {
             total = add.sum(start, total)?;
         }
@@ -385,7 +434,8 @@ mod tests {
     fn halves(rows: u64, columns: u64, depth: u64) -> Prices {
         Prices {
             extents: [rows, columns, depth],
-            bits: [16, 16, 32],
+            bits: [16.0, 16.0],
+            sum_bits: 32,
             tile: [16, 8, 16],
             issue: 8.0,
             latency: 25.0,
