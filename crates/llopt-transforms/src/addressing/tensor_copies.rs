@@ -69,11 +69,14 @@ mod version;
 use std::rc::Rc;
 
 use llopt_dialects::meaning::facts::Control;
+use llopt_dialects::tables::types::RankedTensor;
 use llopt_dialects::tt;
 use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{LocationExt, OperationExt, ValueExt, Walk};
 use llopt_mlir::pass::{PassOption, PassRun, PassSpec};
-use melior::ir::{OperationRef, Value};
+use llopt_target::Target;
+use llopt_target::matrix::instructions;
+use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::axis::AxisAnalysis;
 use crate::loops::induction::constant;
@@ -128,8 +131,42 @@ pub enum Narrow {
     /// By loads, whose layout in shared memory is free: that suits the threads that widen them. Numbers that are packed in
     /// bytes count as such factors.
     Loaded,
-    /// By copies like the others where that is possible, so that a warp of its own can issue all copies.
-    Copied,
+    /// By copies like the others where that is possible, so that a warp of its own can issue all copies: for products with
+    /// at least so many rows and columns. Where there are fewer, each warp multiplies by itself, and loads what it
+    /// widens ([`crate::layouts`], "Products of few rows").
+    Copied(i64),
+}
+
+impl Narrow {
+    /// Copies for the products that groups of warps of a target multiply.
+    #[must_use]
+    pub fn copied_for(target: Target) -> Self {
+        let by_groups = instructions(target).filter(|row| row.warps > 1);
+        Self::Copied(by_groups.map(|row| row.m.into()).min().unwrap_or(0))
+    }
+
+    fn is_copied(self) -> bool {
+        matches!(self, Self::Copied(_))
+    }
+
+    /// How those of a loop come.
+    fn of_loop(self, of: For<'_, '_>) -> Self {
+        let Self::Copied(least) = self else {
+            return self;
+        };
+        let is_large = |product: &OperationRef| {
+            let mut results = product.result_values();
+            let of = results
+                .next()
+                .and_then(|sum| RankedTensor::of(sum.r#type()));
+            of.is_some_and(|of| of.shape().iter().all(|extent| *extent >= least))
+        };
+        let mut operations = of.operations().into_iter();
+        match operations.all(|operation| !is_product(operation) || is_large(&operation)) {
+            true => self,
+            false => Self::Loaded,
+        }
+    }
 }
 
 /// Who makes descriptors.
@@ -188,9 +225,10 @@ pub fn rewrite(
             if loads.is_empty() {
                 continue;
             }
+            let narrow = narrow.of_loop(of);
             let mut narrower = match narrow {
                 Narrow::Loaded => Vec::new(),
-                Narrow::Copied => factors(of, widened_source_of),
+                Narrow::Copied(_) => factors(of, widened_source_of),
             };
             narrower.retain(|load| !loads.contains(load));
             let location = place(of.operation());
@@ -246,7 +284,7 @@ fn rewrite_loop<'c: 'a, 'a>(
     let stored = stores::stored_to(function)?;
     // Rewriting another loop has changed the module.
     let facts = Rc::new(AxisAnalysis::of(function));
-    let mut reading = Reading::new(of, Rc::clone(&facts), narrow == Narrow::Copied)?;
+    let mut reading = Reading::new(of, Rc::clone(&facts), narrow.is_copied())?;
     let (mut tiles, mut tensors) = (Vec::new(), Vec::new());
     let all = loads.iter().map(|load| (*load, true));
     for (load, is_factor) in all.chain(narrower.iter().map(|load| (*load, false))) {
@@ -330,7 +368,7 @@ fn read<'c: 'a, 'a>(
 /// Whether a block executes a loop for several programs.
 fn is_repeated(of: For<'_, '_>, narrow: Narrow) -> bool {
     let around = of.operation().parent_op();
-    narrow == Narrow::Copied || around.is_some_and(|around| For::of(around).is_some())
+    narrow.is_copied() || around.is_some_and(|around| For::of(around).is_some())
 }
 
 /// Requires that a loop has an iteration, if that can be a condition: the sums of its products then need no zeros to begin

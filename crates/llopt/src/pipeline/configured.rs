@@ -264,7 +264,7 @@ pub(super) fn load_through_descriptors(
     let operation = module.as_operation();
     let narrow = match options.persistent {
         // A warp of its own issues the copies for the next program, if there are only copies.
-        Persistent::On => Narrow::Copied,
+        Persistent::On => Narrow::copied_for(options.target),
         Persistent::Off | Persistent::Propose => Narrow::Loaded,
     };
     let accounts = copies::rewrite(operation, maker, room_of_tiles(options), narrow);
@@ -345,7 +345,8 @@ fn propose_with_copies(
     }
     let trial = Module::from_operation((*operation).clone())?;
     let copied = trial.as_operation();
-    copies::rewrite(copied, maker, room_of_tiles(options), Narrow::Copied);
+    let narrow = Narrow::copied_for(options.target);
+    copies::rewrite(copied, maker, room_of_tiles(options), narrow);
     let account = persistent::propose(copied, block)?;
     let proposal = copied.attr(launch::PERSISTENT_PROPOSAL)?;
     operation.set_discardable_attr(launch::PERSISTENT_PROPOSAL, proposal);
