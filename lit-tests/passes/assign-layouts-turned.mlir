@@ -1,7 +1,7 @@
 // Bytes that become halves for the second factor, in tiles of as many rows as the instructions of groups of warps have.
 //
 // RUN: llopt %s --assign-layouts=target=cuda:90 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,TURNED
-// RUN: llopt %s --assign-layouts=target=cuda:80 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,SAME
+// RUN: llopt %s --assign-layouts=target=cuda:80 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,WORDS
 // RUN: llopt %s --assign-layouts=target=hip:gfx942 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,SAME
 // RUN: llopt compile %s --target cuda:90 --emit ttgir | FileCheck %s --check-prefix=LOOP
 // RUN: llopt compile %s --target cuda:90 | FileCheck %s --check-prefix=PTX
@@ -9,8 +9,9 @@
 
 // PROVEN: proven: [[N:[0-9]+]] of [[N]]
 
-// The transposed product takes the bytes from registers, and the other factor from a buffer with another name. Where the
-// instructions take both from registers, or from anywhere, nothing changes.
+// The transposed product takes the bytes from registers, and the other factor from a buffer with another name. Where
+// instructions take both from registers, the other factor is the second one, whose words are neighbours along k. Where words
+// of both are, nothing changes.
 
 // CHECK-LABEL: @product
 // TURNED-DAG: %[[A:.+]] = tt.trans {{.*}} -> tensor<128x64xbf16, #ttg.dot_op<{opIdx = 0
@@ -18,6 +19,7 @@
 // TURNED: %[[SUM:.+]] = ttng.warp_group_dot %[[A]], %[[B]], {{.*}} -> tensor<128x64xf32
 // TURNED: }
 // TURNED: tt.trans {{.*}} tensor<128x64xf32, {{.*}} -> tensor<64x128xf32
+// WORDS: tt.dot {{.*}} tensor<128x64xbf16, #ttg.dot_op<{opIdx = 0, {{.*}}kWidth = 4}>> * tensor<64x64xbf16, #ttg.dot_op<{opIdx = 1, {{.*}}kWidth = 4}>> -> tensor<128x64xf32
 // SAME-NOT: tensor<128x64xf32
 // SAME: tt.dot {{.*}} -> tensor<64x128xf32
 // SAME-NOT: tensor<128x64xf32

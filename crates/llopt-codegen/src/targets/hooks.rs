@@ -328,12 +328,13 @@ pub trait Hooks {
         None
     }
 
-    /// The four signed 8-bit integers of a word of 32 bits, the lowest first, as `f16` or `bf16`, if that is faster
-    /// for words than for single integers.
+    /// The four 8-bit integers of a word of 32 bits, signed or not, the lowest first, as `f16` or `bf16`, if that is
+    /// faster for words than for single integers.
     fn widen_int8<'ctx>(
         &self,
         _e: &Emitter<'ctx>,
         _word: V<'ctx>,
+        _is_signed: bool,
         _to: Element,
     ) -> Option<Vec<V<'ctx>>> {
         None

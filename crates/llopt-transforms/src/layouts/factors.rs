@@ -145,7 +145,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
             let packed = match relation {
                 Relation::Same | Relation::Reshape | Relation::Transpose { .. } => packed,
-                Relation::Unpack { .. } => 2 * packed,
+                // Both halves of a join are computed of the same bytes where a program unpacks these itself.
+                Relation::Unpack { .. } | Relation::Join => 2 * packed,
                 _ => continue,
             };
             let elements = |shape| self.catalog.extents(shape).iter().product::<i64>();

@@ -78,6 +78,17 @@ pub(super) fn operand_of(row: &MatrixInstruction, operand: usize) -> &Operand {
     }
 }
 
+/// Whether an instruction takes words of a factor that are consecutive along k in neighbouring registers.
+pub(super) fn takes_neighbours(row: &MatrixInstruction, operand: usize) -> bool {
+    let fragment = row.fragments()[operand].clone();
+    let in_word = (32 / operand_of(row, operand).element.bits().max(1)).max(1);
+    let next = in_word.ilog2();
+    fragment.is_some_and(|fragment| {
+        next >= fragment.in_dim_size_log2(Dim::REGISTER)
+            || fragment.basis_entry(Dim::REGISTER, next, Dim::tensor(1 - operand)) != 0
+    })
+}
+
 impl Product {
     /// The product that an op is. `may_store` says whether its factors may be stored to shared memory for it.
     pub(super) fn of(
@@ -255,15 +266,9 @@ impl Product {
     /// The price `moved` of moving each word of a factor, if its words have to be moved: words that are consecutive
     /// along k are loaded to neighbouring registers, but the instruction of `encoding` needs other neighbours.
     pub(super) fn moves_words(&self, operand: usize, encoding: &Encoding, moved: f32) -> f32 {
-        let along_k = self.instruction(encoding).is_none_or(|row| {
-            let fragment = row.fragments()[operand].clone();
-            let in_word = (32 / operand_of(row, operand).element.bits().max(1)).max(1);
-            let next = in_word.ilog2();
-            fragment.is_some_and(|fragment| {
-                next >= fragment.in_dim_size_log2(Dim::REGISTER)
-                    || fragment.basis_entry(Dim::REGISTER, next, Dim::tensor(1 - operand)) != 0
-            })
-        });
+        let along_k = self
+            .instruction(encoding)
+            .is_none_or(|row| takes_neighbours(row, operand));
         if along_k { 0.0 } else { moved }
     }
 

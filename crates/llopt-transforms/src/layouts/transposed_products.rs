@@ -32,8 +32,25 @@
 //! Threads then read words, which copies can bring to shared memory in their order. The accumulator gets the old
 //! order when it is transposed back; both are renamings of registers.
 //!
-//! Without enough rows for such an instruction, warps multiply on their own, from registers on either side, and the
-//! product stays as it is; so does one whose other factor would have to be stored for this.
+//! Without enough columns for such an instruction the product stays as it is; so does one whose other factor would have to
+//! be stored for this, and one of so few rows that warps divide k ([`super::slices`]), which exchanges factors itself.
+//! Sixteen-bit products of 32 rows by four-bit weights of 8192 by 8192 take 29.1 microseconds instead of 34.7 (H200, the
+//! fastest of six tiles; 32x64 by 256 took 89, as what it moved did not fit into registers).
+//!
+//! # Words of the other factor
+//!
+//! Where each warp multiplies by itself, from registers on either side, a lane has more neighbours along k of both factors
+//! than a word holds ([`super::factors`]). `mma` takes words of different rows side by side in its first place and
+//! neighbours along k in its second one. So the words of a factor that is read have to be moved for the first place, and
+//! those of a factor that is computed come where they are wanted: the widened one goes first, if its codes are contiguous
+//! along k. Instructions of an iteration for `cuda:80`, before and since:
+//!
+//! | tile, warps | int8 | mxfp4 |
+//! |---|---|---|
+//! | 64x64 by 128, 4 | 715, 400 | 484, 420 |
+//! | 64x128 by 64, 4 | 444, 269 | 477, 433 |
+//! | 128x128 by 64, 8 | 425, 273 | 334, 266 |
+//! | 128x256 by 64, 8 | 564, 457 | 521, 511 |
 //!
 //! So does one in a loop that is hardly ever executed. Such a loop is beside the one that is, before the warps of a
 //! block divide its registers among them, and registers are what this takes: NVIDIA's assembler completes each
@@ -48,7 +65,7 @@ use llopt_target::Target;
 use llopt_target::matrix::{MatrixInstruction, instructions_for};
 use melior::ir::{BlockLike, Location, Operation, OperationRef, Value, ValueLike};
 
-use super::products::elements_of;
+use super::products::{elements_of, takes_neighbours};
 use super::relation::element_bits;
 use super::slices::Summed;
 use crate::axis::AxisAnalysis;
@@ -67,42 +84,72 @@ pub(super) fn transpose<'c: 'a, 'a>(function: OperationRef<'c, 'a>, target: Targ
     let mut products = Vec::new();
     function.for_each_op(Walk::PreOrder, |operation| {
         let summed = Summed::of(operation);
-        products.extend(summed.filter(|summed| {
+        products.extend(summed.and_then(|summed| {
             let is_rare = summed.around.operation().discardable_attr(RARE).is_some();
-            !is_rare && is_better(summed.dot, target)
+            let by = multiplied_by(summed.dot, target).filter(|_| !is_rare)?;
+            Some((summed, by))
         }));
     });
     if products.is_empty() {
         return;
     }
     let facts = AxisAnalysis::of(function);
-    for product in products {
-        let neighbours = neighbours(product.dot.b(), &facts);
-        turn(&product, neighbours);
+    for (product, by) in products {
+        let widened = product.dot.b();
+        let neighbours = neighbours(widened, &facts);
+        let lies_along_k = || {
+            let along = widened_load(widened).and_then(|of| contiguities(of, &facts));
+            along.is_some_and(|[k, row]| k > row)
+        };
+        if by == Multiplying::Groups || lies_along_k() {
+            turn(&product, neighbours);
+        }
     }
 }
 
-/// Whether the second factor of a product is widened and the first is not, an instruction takes the first one but not
-/// the second one from registers, and both products have enough rows for it.
-fn is_better(dot: DotOp<'_, '_>, target: Target) -> bool {
+/// What multiplies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Multiplying {
+    /// Groups of warps, which take only the first factor from registers.
+    Groups,
+    /// Each warp by itself.
+    Warps,
+}
+
+/// What multiplies the transposed product, if the second factor is widened and the first is not, and an instruction takes
+/// the widened one more cheaply in the first place.
+fn multiplied_by(dot: DotOp<'_, '_>, target: Target) -> Option<Multiplying> {
     let [a, b, d] = [dot.a(), dot.b(), dot.d()].map(|value| RankedTensor::of(value.r#type()));
-    let (Some(a), Some(b), Some(d)) = (a, b, d) else {
-        return false;
-    };
+    let (a, b, d) = (a?, b?, d?);
     let rounds = dot.input_precision() == InputPrecision::Tf32;
     let first = |of: RankedTensor, rounds| elements_of(of.element(), rounds).first().copied();
-    let elements = (first(b, rounds), first(a, rounds), first(d, false));
-    let (Some(one), Some(other), Some(sum)) = elements else {
-        return false;
+    let (one, other, sum) = (first(b, rounds)?, first(a, rounds)?, first(d, false)?);
+    let &[rows, columns] = &d.shape()[..] else {
+        return None;
     };
-    let takes_one = |row: &MatrixInstruction| {
-        row.warps > 1 && row.a.place.takes_registers() && !row.b.place.takes_registers()
+    let available: Vec<&MatrixInstruction> = instructions_for(target, one, other, sum).collect();
+    let mut of_warps = available.iter().filter(|row| row.warps == 1);
+    // Where a tile has the rows of one instruction, warps divide k, and exchange the factors.
+    if of_warps.clone().any(|row| rows <= i64::from(row.m)) {
+        return None;
+    }
+    let by_groups = available.iter().any(|row| {
+        let takes_first = row.a.place.takes_registers() && !row.b.place.takes_registers();
+        row.warps > 1 && takes_first && columns >= i64::from(row.m)
+    });
+    let mut by_warps = || {
+        let is_better = |row: &MatrixInstruction| {
+            !takes_neighbours(row, 0) && takes_neighbours(row, 1) && columns >= i64::from(row.m)
+        };
+        one == other && of_warps.any(|row| is_better(row))
     };
-    let has_rows =
-        |row: &MatrixInstruction| d.shape().iter().all(|extent| *extent >= i64::from(row.m));
-    let mut rows = instructions_for(target, one, other, sum);
-    rows.any(|row| takes_one(row) && has_rows(row))
-        && widened_load(dot.b()).is_some_and(|widened| is_loaded(dot.a(), widened))
+    let by = match by_groups {
+        true => Multiplying::Groups,
+        false if by_warps() => Multiplying::Warps,
+        false => return None,
+    };
+    let widened = widened_load(dot.b())?;
+    is_loaded(dot.a(), widened).then_some(by)
 }
 
 /// Whether a tensor is loaded: through pointers, or from a buffer to which its block is copied.
@@ -112,22 +159,30 @@ fn is_load(tensor: Value<'_, '_>) -> bool {
 
 /// Whether a factor is the result of a load of its block, in the way in which the widened one is loaded: if only this
 /// factor is copied, an iteration with few rows takes longer (39.8 for 37.6 microseconds, 64 rows of int8 on an H100).
-fn is_loaded(factor: Value<'_, '_>, widened: Value<'_, '_>) -> bool {
+fn is_loaded(factor: Value<'_, '_>, widened: Widened<'_, '_>) -> bool {
     let source = source_of(factor);
     let is_copied = |value: Value| LocalLoadOp::defining(value).is_some();
-    is_load(source) && (!is_copied(source) || is_copied(widened))
+    is_load(source) && (!is_copied(source) || is_copied(widened.loaded))
+}
+
+/// What is loaded for a factor.
+#[derive(Clone, Copy)]
+struct Widened<'c, 'a> {
+    loaded: Value<'c, 'a>,
+    /// Whether it is transposed on its way to the factor.
+    is_turned: bool,
 }
 
 /// What is loaded by the largest of the loads from which a factor is computed and whose elements have fewer bits than
 /// those that are multiplied: the loads of its scales are smaller.
-fn widened_load<'c: 'a, 'a>(factor: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
+fn widened_load<'c: 'a, 'a>(factor: Value<'c, 'a>) -> Option<Widened<'c, 'a>> {
     let bits = |value: Value| RankedTensor::of(value.r#type()).map_or(u32::MAX, element_bits);
-    let elements = |loaded: &Value| {
-        let tensor = RankedTensor::of(loaded.r#type());
+    let elements = |of: &Widened| {
+        let tensor = RankedTensor::of(of.loaded.r#type());
         tensor.map_or(0, |tensor| tensor.shape().iter().product::<i64>())
     };
-    let (mut open, mut seen, mut loads) = (vec![factor], Vec::new(), Vec::new());
-    while let Some(value) = open.pop() {
+    let (mut open, mut seen, mut loads) = (vec![(factor, false)], Vec::new(), Vec::new());
+    while let Some((value, is_turned)) = open.pop() {
         let Some(maker) = value.defining_op() else {
             break;
         };
@@ -135,13 +190,40 @@ fn widened_load<'c: 'a, 'a>(factor: Value<'c, 'a>) -> Option<Value<'c, 'a>> {
             continue;
         }
         seen.push(maker);
-        match is_load(value) {
-            true => loads.push(value),
-            false => open.extend(maker.operand_values()),
+        if is_load(value) {
+            let loaded = value;
+            loads.push(Widened { loaded, is_turned });
+            continue;
         }
+        let turns = TransOp::of(maker).is_some_and(|trans| trans.order() == [1, 0]);
+        open.extend(
+            maker
+                .operand_values()
+                .map(|value| (value, is_turned != turns)),
+        );
     }
-    loads.retain(|loaded| bits(*loaded) < bits(factor));
+    loads.retain(|of| bits(of.loaded) < bits(factor));
     loads.into_iter().max_by_key(elements)
+}
+
+/// How many elements of what is loaded for a widened factor are contiguous in memory along k, and along a row.
+fn contiguities(of: Widened<'_, '_>, facts: &AxisAnalysis) -> Option<[u64; 2]> {
+    let shape = RankedTensor::of(of.loaded.r#type())?.shape();
+    let &[_, last] = &shape[..] else {
+        return None;
+    };
+    let mut along = match LoadOp::defining(of.loaded) {
+        Some(load) => {
+            let facts = facts.facts(load.ptr());
+            [0, 1].map(|axis| facts.dims[axis].contiguity.get())
+        }
+        // The last dimension of a block is the contiguous one.
+        None => [1, last.unsigned_abs()],
+    };
+    if of.is_turned {
+        along.reverse();
+    }
+    Some(along)
 }
 
 /// The number of columns of a widened factor in a word of memory, such that one thread may have all these rows of the
@@ -154,19 +236,9 @@ fn neighbours<'c: 'a, 'a>(factor: Value<'c, 'a>, facts: &AxisAnalysis) -> i64 {
         };
         Some((columns, element_bits(tensor)))
     };
-    let of_load = widened_load(factor).and_then(|loaded| {
-        let (of_factor, (extent, bits)) = (columns(factor)?, columns(loaded)?);
-        let [down, across] = match LoadOp::defining(loaded) {
-            Some(load) => {
-                let facts = facts.facts(load.ptr());
-                [0, 1].map(|axis| facts.dims[axis].contiguity.get())
-            }
-            // The last dimension of a block is the contiguous one.
-            None => match loaded.users().any(|user| TransOp::of(user).is_some()) {
-                true => return None,
-                false => [1, extent.unsigned_abs()],
-            },
-        };
+    let of_load = widened_load(factor).and_then(|of| {
+        let (of_factor, (extent, bits)) = (columns(factor)?, columns(of.loaded)?);
+        let [down, across] = contiguities(of, facts)?;
         let in_word = i64::from(u32::BITS / bits);
         // More of them would need more rows than a thread has of one tile, or of two.
         let rows = if extent >= 2 * TILE { 4 } else { 2 };

@@ -83,13 +83,19 @@ const FLOATS: [(&str, u32); 2] = [("f16", 10), ("bf16", 7)];
 
 #[test]
 fn integers_of_eight_bits() {
+    let signed = |byte: u8| f32::from(byte.cast_signed());
+    let ops: [(&str, &dyn Fn(u8) -> f32); 2] =
+        [("arith.sitofp", &signed), ("arith.uitofp", &f32::from)];
     for (float, mantissa) in FLOATS {
-        let expected: Vec<u16> = (0..=u8::MAX)
-            .map(|byte| code(f32::from(byte.cast_signed()), mantissa))
-            .collect();
-        let text = kernel("arith.sitofp %bytes", 1, float);
-        for target in TARGETS.map(|name| Target::parse(name).unwrap()) {
-            assert_eq!(widened(&text, target, 256), expected, "{float} on {target}");
+        for (op, number) in ops {
+            let expected: Vec<u16> = (0..=u8::MAX)
+                .map(|byte| code(number(byte), mantissa))
+                .collect();
+            let text = kernel(&format!("{op} %bytes"), 1, float);
+            for target in TARGETS.map(|name| Target::parse(name).unwrap()) {
+                let found = widened(&text, target, 256);
+                assert_eq!(found, expected, "{op} to {float} on {target}");
+            }
         }
     }
 }

@@ -179,8 +179,8 @@ pub(crate) fn arith(lowering: &mut FunctionLowering<'_, '_>, op: arith::Op<'_, '
         Op::TruncI(_) => cast(lowering, operation, InstructionOpcode::Trunc),
         Op::FPToSI(_) => cast(lowering, operation, InstructionOpcode::FPToSI),
         Op::FPToUI(_) => cast(lowering, operation, InstructionOpcode::FPToUI),
-        Op::SIToFP(_) => signed_to_float(lowering, operation),
-        Op::UIToFP(_) => cast(lowering, operation, InstructionOpcode::UIToFP),
+        Op::SIToFP(_) => integer_to_float(lowering, operation, true),
+        Op::UIToFP(_) => integer_to_float(lowering, operation, false),
         Op::Bitcast(_) => cast(lowering, operation, InstructionOpcode::BitCast),
         Op::IndexCast(_) => resized(lowering, operation, InstructionOpcode::SExt),
         Op::IndexCastUI(_) => resized(lowering, operation, InstructionOpcode::ZExt),
@@ -263,16 +263,25 @@ fn cast(
     lowering.each(op, |e, v| e.cast(opcode, v[0], of))
 }
 
-fn signed_to_float(lowering: &mut FunctionLowering<'_, '_>, op: OperationRef<'_, '_>) -> Lowered {
+/// Integers as floats.
+fn integer_to_float(
+    lowering: &mut FunctionLowering<'_, '_>,
+    op: OperationRef<'_, '_>,
+    is_signed: bool,
+) -> Lowered {
     if lowering.type_of(operand(op, 0))?.element() == Element::Int(8) {
         let to = lowering.result_type(op)?.element();
         let bytes = lowering.registers(operand(op, 0));
-        if let Some(values) = widened_int8(lowering.e, lowering.hooks(), &bytes, to) {
+        if let Some(values) = widened_int8(lowering.e, lowering.hooks(), (&bytes, is_signed), to) {
             lowering.bind_result(op, values);
             return Ok(());
         }
     }
-    cast(lowering, op, InstructionOpcode::SIToFP)
+    let opcode = match is_signed {
+        true => InstructionOpcode::SIToFP,
+        false => InstructionOpcode::UIToFP,
+    };
+    cast(lowering, op, opcode)
 }
 
 /// An integer of another width.
@@ -312,13 +321,13 @@ pub(crate) fn check_arithmetic(
     Ok(())
 }
 
-/// Signed integers of eight bits as floats, four at a time, if the target has a quick way, and there are several that
+/// Integers of eight bits as floats, four at a time, if the target has a quick way, and there are several that
 /// come in words. For a word of four bytes, that way takes one to three instructions more than conversions do, all of
 /// them cheaper; bytes that come one by one would take up to seven others to be packed.
 fn widened_int8<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn Hooks,
-    integers: &Registers<'ctx>,
+    (integers, is_signed): (&Registers<'ctx>, bool),
     to: Element,
 ) -> Option<Registers<'ctx>> {
     if integers.len() < 2 || order_in_words(e, integers).is_none() {
@@ -327,7 +336,7 @@ fn widened_int8<'ctx>(
     let mut values = Vec::with_capacity(integers.len());
     for four in integers.chunks(4) {
         let word = *packed(e, hooks, four, four.len()).first()?;
-        let floats = hooks.widen_int8(e, word, to)?;
+        let floats = hooks.widen_int8(e, word, is_signed, to)?;
         values.extend(floats.into_iter().take(four.len()));
     }
     Some(values.into())

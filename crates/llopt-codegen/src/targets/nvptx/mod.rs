@@ -305,9 +305,10 @@ impl Hooks for Nvptx {
         &self,
         e: &Emitter<'ctx>,
         word: V<'ctx>,
+        is_signed: bool,
         to: Element,
     ) -> Option<Vec<V<'ctx>>> {
-        widen::widen_int8(e, self.target, word, to)
+        widen::widen_int8(e, self.target, (word, is_signed), to)
     }
 
     fn print<'ctx>(

@@ -5,7 +5,7 @@
 //! same:
 //!
 //! * An integer in the low bits of the float 2^p, with p the bits of the mantissa, gives the number 2^p plus the
-//!   integer; one subtraction removes 2^p. The mantissa of `f16` holds eight bits, so this works once the integer is
+//!   integer; one subtraction removes 2^p. The mantissa of `f16` holds eight bits, so this works once a signed integer is
 //!   made non-negative. That of `bf16` holds seven. But if the exponent is 0 or 1, a number is its bits times 2^-133,
 //!   since denormal numbers have the spacing of the first normal ones. So eight bits alone are such a number. A
 //!   product with 2^127, then one with 2^6 with -128 added, give the integer exactly; they run in another unit than
@@ -32,11 +32,11 @@ fn word<'ctx>(e: &Emitter<'ctx>, bits: u32) -> V<'ctx> {
     e.i32(i64::from(bits.cast_signed()))
 }
 
-/// The four signed integers of a word, the lowest first, as `f16` or `bf16`.
+/// The four integers of a word, signed or not, the lowest first, as `f16` or `bf16`.
 pub fn widen_int8<'ctx>(
     e: &Emitter<'ctx>,
     target: Target,
-    integers: V<'ctx>,
+    (integers, is_signed): (V<'ctx>, bool),
     to: Element,
 ) -> Option<Vec<V<'ctx>>> {
     let pairs = e.vector(to.llvm(e.context), 2).into();
@@ -46,21 +46,26 @@ pub fn widen_int8<'ctx>(
         [[0, 4, 1, 4], [2, 4, 3, 4]]
             .map(|places| permute_bytes(e, integers, word(e, exponent), places))
     };
-    let non_negative = || e.xor(integers, word(e, 0x8080_8080));
+    // With 128 added if they are signed.
+    let non_negative = || match is_signed {
+        true => e.xor(integers, word(e, 0x8080_8080)),
+        false => integers,
+    };
     let results = match to {
         Element::F16 => {
             // 1024 plus what was added to the integers.
-            let excess = as_pair(word(e, 0x6480_6480));
+            let excess = if is_signed { 0x6480_6480 } else { 0x6400_6400 };
+            let excess = as_pair(word(e, excess));
             spread(non_negative(), 0x64).map(|sums| e.fsub(as_pair(sums), excess))
         }
         Element::Bf16 if target.has(Feature::Bf16MultiplyAdd) => {
             let multiply_add = |factors: [V<'ctx>; 2], sum| {
                 e.intrinsic("llvm.fma", &[pairs], &[factors[0], factors[1], sum])
             };
-            // 2^127 and -0, 2^6 and -128.
+            // 2^127 and -0, 2^6 and -128 or -0.
+            let excess = if is_signed { 0xc300_c300 } else { 0x8000_8000 };
             let [large, nothing, small, excess] =
-                [0x7f00_7f00, 0x8000_8000, 0x4280_4280, 0xc300_c300]
-                    .map(|bits| as_pair(word(e, bits)));
+                [0x7f00_7f00, 0x8000_8000, 0x4280_4280, excess].map(|bits| as_pair(word(e, bits)));
             spread(non_negative(), 0).map(|tiny| {
                 let scaled = multiply_add([as_pair(tiny), large], nothing);
                 multiply_add([scaled, small], excess)
