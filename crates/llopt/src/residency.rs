@@ -30,6 +30,10 @@
 //! | backward pass of a layer norm, 8 warps | 2 to 3 | 95 to 80 | 8 | 1.04 |
 //! | products of quantised rows, 8 warps (2026-11-28) | 1 to 2 | 142 to 128 | 4 | 0.75 |
 //!
+//! A product of a warp group names all its sums in one instruction, and `ptxas` refuses the PTX if there are not 26 registers
+//! beside them (64 sums and a bound of 88: "insufficient registers to compile instruction", at least 90). No bound is asked for
+//! that is below.
+//!
 //! # More registers
 //!
 //! Where a thread has several times as many values as registers, `ptxas` gives up: it takes 32 registers of the 255 that a thread
@@ -71,6 +75,10 @@ const QUARTERS: u32 = 3;
 /// The share, in quarters, of what is spilled that more registers have to leave.
 const SPILLED_QUARTERS: u32 = 3;
 
+/// The instruction whose operands are many registers, and the registers that it needs beside its first ones.
+const PRODUCT: &str = "wgmma.mma_async";
+const BESIDE_SUMS: usize = 26;
+
 /// The directive of an entry that names its threads.
 const THREADS: &str = ".reqntid ";
 /// What bounds registers: a directive of an entry, and the instruction `setmaxnreg`, which needs it.
@@ -89,15 +97,16 @@ pub struct Block {
 
 impl Block {
     /// The registers of a thread with which one more block would be resident, if there are few, it is only registers that
-    /// they lack, and nothing is spilled.
-    fn bound(self, resources: &Resources, target: Target) -> Option<u32> {
+    /// they lack, and nothing is spilled. Each instruction can do with `necessary` ones.
+    fn bound(self, resources: &Resources, necessary: u32, target: Target) -> Option<u32> {
         let taken = resources.registers?;
         let resident = |registers| target.resident_blocks(self.threads, registers, self.shared);
         let now = resident(taken);
         if now > FEW || resources.scratch.unwrap_or(0) > 0 {
             return None;
         }
-        let least = (QUARTERS * taken).div_ceil(4).next_multiple_of(UNIT);
+        let least = (QUARTERS * taken).div_ceil(4).max(necessary);
+        let least = least.next_multiple_of(UNIT);
         let bounds = (least..taken).step_by(UNIT as usize).rev();
         bounds
             .into_iter()
@@ -120,7 +129,7 @@ impl Block {
             return None;
         }
         let resources = cubin::resources(cubin)?;
-        let directive = match self.bound(&resources, target) {
+        let directive = match self.bound(&resources, necessary(ptx), target) {
             Some(registers) => format!("{BOUND} {registers}"),
             None if self.lacks_registers(&resources, target) => format!("{RESIDENT} 1"),
             None => return None,
@@ -150,6 +159,16 @@ impl Block {
     }
 }
 
+/// The registers without which an instruction cannot be assembled.
+fn necessary(ptx: &str) -> u32 {
+    let products = ptx.lines().filter(|line| line.contains(PRODUCT));
+    let sums = products.filter_map(|line| line.split_once('{')?.1.split_once('}'));
+    let most = sums.map(|(sums, _)| sums.split(',').count()).max();
+    most.map_or(0, |most| {
+        u32::try_from(most + BESIDE_SUMS).unwrap_or(u32::MAX / 2)
+    })
+}
+
 fn is_less_spilled(first: u32, second: u32, most: u32) -> bool {
     second <= most.max(SPILLED_QUARTERS * first / 4)
 }
@@ -165,7 +184,7 @@ mod tests {
             ..Resources::default()
         };
         let target = Target::parse("cuda:90").expect("it is in the table");
-        Block { threads, shared }.bound(&resources, target)
+        Block { threads, shared }.bound(&resources, 0, target)
     }
 
     #[test]
@@ -177,6 +196,34 @@ mod tests {
         let target = Target::parse("cuda:90").expect("it is in the table");
         let ptx = ".entry k()\n.reqntid 128\n.maxnreg 168\n{ ret; }";
         assert_eq!(block.again(ptx, b"", target), None);
+    }
+
+    #[test]
+    fn no_bound_leaves_too_few_registers_for_a_product() {
+        let sums = |count| vec!["%r1"; count].join(", ");
+        let ptx = |count| {
+            let sums = sums(count);
+            format!(
+                ".reqntid 256\n\twgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{{sums}}}, m0, m1, p, 1, 1, 0, 0;\n"
+            )
+        };
+        assert_eq!(necessary(".reqntid 128\nadd.s32 %r1, %r1, %r2;\n"), 0);
+        assert_eq!(necessary(&(ptx(32) + &ptx(64) + &ptx(16))), 90);
+        let resources = Resources {
+            registers: Some(96),
+            scratch: Some(0),
+            ..Resources::default()
+        };
+        let target = Target::parse("cuda:90").expect("it is in the table");
+        let block = Block {
+            threads: 256,
+            shared: 0,
+        };
+        assert_eq!(
+            block.bound(&resources, necessary(&ptx(32)), target),
+            Some(80)
+        );
+        assert_eq!(block.bound(&resources, necessary(&ptx(64)), target), None);
     }
 
     #[test]

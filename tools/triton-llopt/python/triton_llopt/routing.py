@@ -32,6 +32,7 @@ from triton.backends.amd import compiler as _amd
 from triton.backends.compiler import Language
 from triton.backends.nvidia import compiler as _nvidia
 from triton.runtime import jit as _jit
+from triton.runtime.errors import PTXASError
 
 from triton_llopt import _llopt, added_arguments, persistent, splitting, tile_parts, variants
 from triton_llopt.errors import FallbackWarning, LloptError, UnsupportedError
@@ -139,7 +140,11 @@ class _Stages:
         again = _llopt.again(source, first, *block)
         if again is None:
             return first
-        second = assemble(again, metadata)
+        try:
+            second = assemble(again, metadata)
+        except PTXASError:
+            # A single instruction may need more registers than one more block leaves.
+            return first
         return second if _llopt.is_worth_it(first, second, *block) else first
 
     def simulated(self, source, metadata):
