@@ -104,7 +104,7 @@ def make(arguments):
     folder = arguments.folder
     folder.mkdir(parents=True)
     found = []
-    for number, case in enumerate(certificate_cases.all_cases(arguments.tutorials)):
+    for number, case in enumerate(certificate_cases.DRAWS[arguments.draw](arguments.tutorials)):
         record = {"kernel": case.kernel, "configuration": case.configuration, "file": f"kernel{number}"}
         record |= {"warps": case.warps, "stages": case.stages, "launch": case.launch, "loop": case.loop}
         record["changed"] = bool(case.change)
@@ -299,7 +299,9 @@ def main():
             own.add_argument("--jobs", type=int, default=os.cpu_count())
         return own
 
-    command("make", make, False, True).add_argument("--tutorials", type=Path, help="the folder of Triton 3.6's")
+    making = command("make", make, False, True)
+    making.add_argument("--tutorials", type=Path, help="the folder of Triton 3.6's")
+    making.add_argument("--draw", default="standard", choices=("standard", "anew"), help="which loops")
     command("simulate", simulate, False, True)
     show = command("report", None, True, False)
     show.set_defaults(run=lambda arguments: sys.exit(not report(json.loads(arguments.times.read_text()))))

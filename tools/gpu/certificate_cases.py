@@ -40,6 +40,51 @@ DRAWN = (
     ("fp8", "NT", (64, 256, 128, 4, 3)), ("int8", "NT", (128, 64, 128, 4, 4)), ("tf32", "NT", (64, 64, 32, 4, 4)),
     ("f16", "NN", (128, 128, 128, 8, 3)), ("bf16 by int8", "NN", (64, 256, 64, 8, 3)),
 )  # fmt: skip
+# Loops of the draw `anew`, by Python's `random` with that seed, from all types, forms and tutorials: rows and columns from 32
+# to 256, 64 to 256 bytes along k, four or eight warps, two to six stages, as far as a multiprocessor has room. No constant
+# and no term of the prediction was chosen in view of them.
+ANEW = (
+    ("f16", "NT", (128, 32, 128, 8, 2)), ("f16", "TN", (128, 32, 32, 4, 6)), ("f16", "NN", (128, 64, 32, 4, 3)),
+    ("bf16", "TN", (128, 64, 32, 4, 2)), ("bf16", "NN", (64, 32, 64, 4, 6)), ("bf16", "NT", (128, 64, 64, 8, 4)),
+    ("fp8", "NN", (64, 32, 64, 4, 2)), ("fp8", "NT", (128, 64, 128, 4, 3)), ("int8", "NN", (128, 256, 64, 8, 3)),
+    ("int8", "TN", (256, 64, 64, 8, 3)), ("tf32", "NN", (128, 64, 64, 8, 2)), ("tf32x3", "NN", (64, 64, 64, 8, 2)),
+    ("bf16 by int8", "NT", (128, 32, 64, 8, 6)), ("bf16 by mxfp4", "TN", (256, 32, 32, 8, 4)),
+)  # fmt: skip
+ANEW_FEW_ROWS = (("bf16 by mxfp4", (32, 32, 256, 4, 4)),)
+# Rows, keys and depth of a head, warps, stages.
+ANEW_ATTENTION = (((64, 32, 128), 4, 3), ((128, 64, 128), 4, 4))
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Tiles of the tutorials' products: rows, columns, depth, warps, stages for each kernel."""
+
+    of_03: tuple
+    of_08: tuple
+    of_08_maps: tuple
+    # With the kernels of tutorial 09 that have the tile.
+    of_09: tuple
+
+
+WAYS_09 = ("09 matmul", "09 persistent", "09 maps", "09 persistent maps", "09 own maps")
+TUTORIALS = Tiles(
+    of_03=(
+        (128, 256, 64, 8, 3), (64, 256, 32, 4, 4), (128, 128, 32, 4, 4), (128, 64, 32, 4, 4), (64, 128, 32, 4, 4),
+        (64, 32, 32, 2, 5), (128, 64, 64, 4, 4), (64, 128, 64, 4, 4),
+    ),
+    of_08=((128, 128, 32, 4, 3), (128, 128, 64, 4, 3), (64, 128, 64, 4, 3)),
+    of_08_maps=((128, 128, 64, 4, 3), (128, 256, 64, 8, 3)),
+    of_09=tuple((tile, WAYS_09) for tile in ((128, 256, 64, 8, 3), (128, 128, 64, 4, 4), (128, 128, 128, 8, 3))),
+)  # fmt: skip
+ANEW_TUTORIALS = Tiles(
+    of_03=((128, 128, 64, 8, 2), (256, 32, 32, 8, 4)),
+    of_08=((64, 128, 128, 8, 4),),
+    of_08_maps=(),
+    of_09=(
+        ((256, 64, 32, 4, 4), ("09 matmul",)), ((64, 128, 32, 4, 6), ("09 persistent",)),
+        ((128, 32, 32, 8, 6), ("09 maps",)), ((128, 64, 128, 4, 2), ("09 persistent maps",)),
+    ),
+)  # fmt: skip
 # The kernel's name for products with few rows; rows, columns, depth, warps, stages for each kind of weights.
 SKINNY = "few rows"
 FEW_ROWS = {
@@ -144,8 +189,8 @@ def drawn():
     return [product_case(of, form, tile, certificate.DRAWN) for of, form, tile in DRAWN]
 
 
-def matrices(functions):
-    """The products of tutorials 03, 08 and 09."""
+def matrices(functions, tiles):
+    """The products of tutorials 03, 08 and 09, with these tiles."""
     cases = []
 
     def add(kernel, function, tile, form, parameters, constants, more=None, halved=False):
@@ -166,78 +211,79 @@ def matrices(functions):
     rows = {"stride_am": ("i32", "a_row"), "stride_bk": ("i32", "b_row"), "stride_cm": ("i32", "c_row")}
     by_rows = pointers | extents | rows
     ones = {"stride_ak": 1, "stride_bn": 1, "stride_cn": 1}
-    for tile in (
-        (128, 256, 64, 8, 3), (64, 256, 32, 4, 4), (128, 128, 32, 4, 4), (128, 64, 32, 4, 4), (64, 128, 32, 4, 4),
-        (64, 32, 32, 2, 5), (128, 64, 64, 4, 4), (64, 128, 64, 4, 4),
-    ):  # fmt: skip
+    for tile in tiles.of_03:
         add("03 matmul", functions["03"].matmul_kernel, tile, "NN", by_rows, ones | {"ACTIVATION": ""})
-    tiles = ((128, 256, 64, 8, 3), (128, 128, 64, 4, 4), (128, 128, 128, 8, 3))
     of = functions["09"]
     descriptors = {
         f"{one}_desc": ("tensordesc<fp16[%d, %d]>", f"{one} map") for one in "abc"
     }
-    for tile in tiles:
-        add("09 matmul", of.matmul_kernel, tile, "NN", by_rows, ones)
-        add("09 persistent", of.matmul_kernel_persistent, tile, "NN", by_rows, ones | {"NUM_SMS": PROGRAMS})
+    for tile, ways in tiles.of_09:
+        m, n, k = tile[:3]
+        blocks = {"a": (m, k), "b": (n, k), "c": (m, n)}
+        maps = {name: (type % blocks[name[0]], meaning) for name, (type, meaning) in descriptors.items()}
+        persistent = {"NUM_SMS": PROGRAMS}
+        if "09 matmul" in ways:
+            add("09 matmul", of.matmul_kernel, tile, "NN", by_rows, ones)
+        if "09 persistent" in ways:
+            add("09 persistent", of.matmul_kernel_persistent, tile, "NN", by_rows, ones | persistent)
         for specialized in (False, True):
-            m, n, k = tile[:3]
-            blocks = {"a": (m, k), "b": (n, k), "c": (m, n)}
-            maps = {name: (type % blocks[name[0]], meaning) for name, (type, meaning) in descriptors.items()}
-            constants = {"FP8_OUTPUT": False, "WARP_SPECIALIZE": specialized}
             more = " specialized" if specialized else ""
-            add("09 maps", of.matmul_kernel_tma, tile, "NT", maps | extents, constants, more)
-            constants = {"NUM_SMS": PROGRAMS, "WARP_SPECIALIZE": specialized, "EPILOGUE_SUBTILE": False}
-            persistent = constants | {"FP8_OUTPUT": False}
-            add("09 persistent maps", of.matmul_kernel_tma_persistent, tile, "NT", maps | extents, persistent, more)
-            own = constants | {"FLATTEN": not specialized}
-            add("09 own maps", of.matmul_kernel_descriptor_persistent, tile, "NT", pointers | extents, own, more)
+            constants = {"FP8_OUTPUT": False, "WARP_SPECIALIZE": specialized}
+            if "09 maps" in ways:
+                add("09 maps", of.matmul_kernel_tma, tile, "NT", maps | extents, constants, more)
+            constants |= persistent | {"EPILOGUE_SUBTILE": False}
+            if "09 persistent maps" in ways:
+                add("09 persistent maps", of.matmul_kernel_tma_persistent, tile, "NT", maps | extents, constants, more)
+            own = persistent | {"WARP_SPECIALIZE": specialized, "EPILOGUE_SUBTILE": False, "FLATTEN": not specialized}
+            if "09 own maps" in ways:
+                kernel = of.matmul_kernel_descriptor_persistent
+                add("09 own maps", kernel, tile, "NT", pointers | extents, own, more)
     tables = {
         "group_a_ptrs": ("*i64", "a addresses"), "group_b_ptrs": ("*i64", "b addresses"),
         "group_c_ptrs": ("*i64", "c addresses"), "group_gemm_sizes": ("*i32", "sizes"),
         "g_lds": ("*i32", "leading"), "group_size": ("i32", "groups"),
     }  # fmt: skip
-    for tile in ((128, 128, 32, 4, 3), (128, 128, 64, 4, 3), (64, 128, 64, 4, 3)):
+    for tile in tiles.of_08:
         add("08 grouped", functions["08"].grouped_matmul_kernel, tile, "NN", tables, {"NUM_SM": PROGRAMS})
-    for tile in ((128, 128, 64, 4, 3), (128, 256, 64, 8, 3)):
+    for tile in tiles.of_08_maps:
         constants = {"NUM_SM": PROGRAMS, "FP8": False}
         add("08 grouped maps", functions["08"].grouped_matmul_tma_kernel, tile, "NT", tables, constants)
     return cases
+
+
+def attention_case(forward, tile, warps, stages, causal=False, specialized=False):
+    """The forward pass of tutorial 06."""
+    rows, keys, depth = tile
+    constants = {"HEAD_DIM": depth, "BLOCK_M": rows, "BLOCK_N": keys, "FP8_OUTPUT": False, "IS_HOPPER": True}
+    constants |= {"STAGE": 3 if causal else 1, "warp_specialize": specialized}
+    signature = {"sm_scale": "fp32", "M": "*fp32", "Z": "i32", "H": "i32"}
+    for name in "qkvo":
+        block = f"{rows if name in 'qo' else keys}, {depth}"
+        signature[f"desc_{name}"] = "*fp16" if specialized else f"tensordesc<fp16[{block}]>"
+    signature["N_CTX"] = "i32"
+    names = [name if specialized else f"{name} map" for name in "qkvo"]
+    arguments = ["scale", "m", "batches", "heads", *names, "length"]
+    launch = {"kind": "attention", "tile": list(tile), "arguments": arguments}
+    configuration = f"{rows}x{keys}x{depth} w{warps} s{stages}"
+    configuration += (" causal" if causal else "") + (" specialized" if specialized else "")
+    # With a mask, the number of iterations is another one in each block.
+    loop = None if causal else 0
+    case = Case("06 forward", configuration, forward, signature, constants, warps, stages, launch, loop)
+    case.odd = ("Z", "H")
+    return case
 
 
 def attentions(functions):
     """Tutorial 06, forward and backward."""
     cases = []
     forward, backward = functions["06"]._attn_fwd, functions["06"]._attn_bwd
-
-    def add(tile, warps, stages, causal=False, specialized=False):
-        rows, keys, depth = tile
-        constants = {"HEAD_DIM": depth, "BLOCK_M": rows, "BLOCK_N": keys, "FP8_OUTPUT": False, "IS_HOPPER": True}
-        constants |= {"STAGE": 3 if causal else 1, "warp_specialize": specialized}
-        signature = {"sm_scale": "fp32", "M": "*fp32", "Z": "i32", "H": "i32"}
-        for name in "qkvo":
-            block = f"{rows if name in 'qo' else keys}, {depth}"
-            signature[f"desc_{name}"] = "*fp16" if specialized else f"tensordesc<fp16[{block}]>"
-        signature["N_CTX"] = "i32"
-        names = [name if specialized else f"{name} map" for name in "qkvo"]
-        arguments = ["scale", "m", "batches", "heads", *names, "length"]
-        launch = {"kind": "attention", "tile": list(tile), "arguments": arguments}
-        configuration = f"{rows}x{keys}x{depth} w{warps} s{stages}"
-        configuration += (" causal" if causal else "") + (" specialized" if specialized else "")
-        # With a mask, the number of iterations is another one in each block.
-        loop = None if causal else 0
-        case = Case("06 forward", configuration, forward, signature, constants, warps, stages, launch, loop)
-        case.odd = ("Z", "H")
-        cases.append(case)
-
     for tile, warps, stages in (
         ((128, 64, 64), 4, 3), ((128, 64, 64), 8, 3), ((64, 64, 64), 4, 3), ((64, 32, 64), 4, 4),
         ((128, 128, 128), 8, 2), ((128, 64, 128), 8, 3), ((64, 64, 128), 4, 3), ((128, 32, 128), 8, 3),
     ):  # fmt: skip
-        add(tile, warps, stages)
-    add((128, 64, 64), 4, 3, causal=True)
-    add((128, 128, 128), 8, 2, causal=True)
-    add((128, 64, 64), 8, 3, specialized=True)
-    add((128, 128, 128), 8, 2, specialized=True)
+        cases.append(attention_case(forward, tile, warps, stages))
+    cases += [attention_case(forward, *of, causal=True) for of in (((128, 64, 64), 4, 3), ((128, 128, 128), 8, 2))]
+    cases += [attention_case(forward, *of, specialized=True) for of in (((128, 64, 64), 8, 3), ((128, 128, 128), 8, 2))]
 
     kept = {name: "*fp16" for name in ("Q", "K", "V", "DO", "DQ", "DK", "DV")} | {"M": "*fp32", "D": "*fp32"}
     kept |= {name: "i32" for name in ("stride_z", "stride_h", "stride_tok", "H", "N_CTX")} | {"sm_scale": "fp32"}
@@ -262,10 +308,32 @@ def attentions(functions):
     return cases
 
 
+def tutorials_of(folder):
+    """The kernels of the tutorials in a folder, by number."""
+    return {number: definitions(next(folder.glob(f"{number}-*.py"))) for number in ("03", "06", "08", "09")}
+
+
 def all_cases(tutorials=None):
     """The cases; those of the tutorials only with the folder that has them."""
     cases = products()
     if tutorials:
-        functions = {number: definitions(next(tutorials.glob(f"{number}-*.py"))) for number in ("03", "06", "08", "09")}
-        cases += matrices(functions) + attentions(functions)
+        functions = tutorials_of(tutorials)
+        cases += matrices(functions, TUTORIALS) + attentions(functions)
     return cases + drawn()
+
+
+def anew(tutorials=None):
+    """The loops of the draw `anew`."""
+    cases = [product_case(of, form, tile) for of, form, tile in ANEW]
+    cases += [product_case(of, "NT", tile, SKINNY) for of, tile in ANEW_FEW_ROWS]
+    if tutorials:
+        functions = tutorials_of(tutorials)
+        cases += matrices(functions, ANEW_TUTORIALS)
+        cases += [attention_case(functions["06"]._attn_fwd, *of) for of in ANEW_ATTENTION]
+    for case in cases:
+        case.kernel = f"{certificate.DRAWN} {case.kernel}"
+    return cases
+
+
+# What `certificate.py make --draw` accepts.
+DRAWS = {"standard": all_cases, "anew": anew}
