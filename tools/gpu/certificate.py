@@ -27,10 +27,12 @@ Two models are compared with that.
   blocks is the larger of the busiest pipe's occupancy and interval / b. Both are equal to the interval wherever a pipe
   limits it. It is a lower bound of what the code takes.
 - *The prediction* of `explain`, which counts what was emitted. It gives cycles of work and of memory for each number of
-  resident blocks. How many bytes all blocks together read for the first time is not known to a compiler, but to the
-  launch; memory takes at least these at the bandwidth of the GPU. The bar is for the prediction. Its constants were
-  fitted to the half of the kernels that `is_fitted` names, so the shares of both halves are given, too, and that of a
-  few products that were drawn since.
+  resident blocks and for each GPU of the architecture, which the width of the memory's bus tells apart. How many bytes
+  all blocks together read for the first time is not known to a compiler, but to the launch; memory takes at least these
+  at the bandwidth of the GPU. The launch also knows in which order tiles are, so which requests of a cluster of
+  multiprocessors are the same, and with that whether blocks stay in step. The bar is for the prediction. Its constants
+  were fitted to the half of the kernels that `is_fitted` names, so the shares of both halves are given, too, and that of
+  products that were drawn since.
 
 `judge` schedules the loops again with the compiler of today, and compares them with the cycles of an earlier run.
 """
@@ -54,9 +56,9 @@ import numpy as np
 from calls import Refused, llopt, objections
 
 TARGET = "cuda:90"
-# Bytes that the memory of an H100 (SXM, HBM3) can send in a microsecond, for records without those of their GPU, and the share
-# that is reached. Memory's clock is not that of multiprocessors.
-MEMORY_BYTES, REACHED = 3.352e6, 0.919
+# Bytes that the memory of an H100 (SXM, HBM3) can send in a microsecond, and bits of its bus, for records without those of
+# their GPU, and the share that is reached. Memory's clock is not that of multiprocessors.
+MEMORY_BYTES, MEMORY_BUS, REACHED = 3.352e6, 5120, 0.919
 # The bars: how near a modelled time must be, and in which share of the loops.
 TOLERANCE, SHARE = 0.10, 0.80
 # The kernel's name for products that were drawn after the fit.
@@ -173,12 +175,18 @@ def predicted(loop, case):
     of = loop.get("predicted")
     if not of:
         return None
-    work, memory = of["shares"][min(case["resident"], len(of["shares"])) - 1]
+    machine = min(of["machines"], key=lambda one: abs(one["bus_bits"] - case.get("bus", MEMORY_BUS)))
+    share = machine["shares"][min(case["resident"], len(machine["shares"])) - 1]
+    is_in_step = share["is_in_step"]
+    if case["launch"]["kind"] == "product":
+        multiprocessors = case["blocks"] // case["resident"]
+        left = certificate_launches.combined(case["launch"], case["blocks"], multiprocessors)
+        is_in_step = left * share["cache"] <= share["work"]
     # All blocks read that in an iteration of each.
     bytes_sent = REACHED * case.get("memory", MEMORY_BYTES)
     first = case["traffic"]["all"] / bytes_sent * case["megahertz"] / case["resident"]
-    memory = max(memory, first)
-    exponent = of["exponent"]
+    work, memory = share["work"], max(share["memory" if is_in_step else "apart"], first)
+    exponent = share["exponent"]
     return (work**exponent + memory**exponent) ** (1 / exponent) if exponent else max(work, memory)
 
 

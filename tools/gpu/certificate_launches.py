@@ -24,6 +24,11 @@ SCALED = 32
 SAMPLE = 6
 # Arguments by which a kernel is told where rows begin.
 PITCHES = {"a_row", "b_row", "a map", "leading"}
+# Clusters of multiprocessors, to each of which consecutive blocks belong; bytes of a line of the cache, and those that one of
+# its slices sends in a cycle.
+CLUSTERS, LINE, SENT = 8, 128, 64
+# Rows of tiles that a group has, in which kernels go down first; those of tutorial 08 go row by row.
+GROUP = 8
 # Blocks that read the same head of the backward pass, as in a whole launch.
 SHARING = 12
 # The logarithm by which the backward pass divides weights, and what it subtracts from their gradients.
@@ -140,12 +145,50 @@ def numbers(array, type):
     return np.asarray(formats.values(array, type), np.float64)
 
 
+def tiles_across(of, blocks):
+    """Tiles from left to right: as near to a square as the number of blocks allows, or a single row of tiles."""
+    if of.get("skinny"):
+        return blocks
+    rows, columns, _ = of["tile"]
+    return min((blocks // down for down in divisors(blocks)), key=lambda w: rows * (blocks // w) + columns * w)
+
+
+def tile_places(of, blocks):
+    """The row and the column of each block's tile, in the order of the kernel."""
+    across = tiles_across(of, blocks)
+    group = 1 if "leading" in of["arguments"] else GROUP
+    for block in range(blocks):
+        first = block // (group * across) * group
+        height = min(blocks // across - first, group)
+        yield first + block % (group * across) % height, block % (group * across) // height
+
+
+def combined(of, blocks, multiprocessors):
+    """The part of the requests of an iteration that is left if those of a cluster's blocks, each of them one of its
+    multiprocessor's blocks, are combined: weighted by what they occupy slices of the cache."""
+    rows, columns, depth = of["tile"]
+    across_a, across_b = of["form"][0] == "T", of["form"][1] == "T"
+    each = 2 if of["b"] == "e2m1" else 1
+    size_a, size_b = formats.storage(of["a"]).itemsize, formats.storage("u8" if each == 2 else of["b"]).itemsize
+
+    def occupied(outer, inner):
+        return outer * (math.ceil(inner / LINE) + math.ceil(inner / SENT))
+
+    a = occupied(depth, rows * size_a) if across_a else occupied(rows, depth * size_a)
+    b = occupied(columns, depth * size_b // each) if across_b else occupied(depth // each, columns * size_b)
+    lefts, rights = set(), set()
+    for block, (row, column) in enumerate(tile_places(of, blocks)):
+        wave, place = divmod(block, multiprocessors)
+        cluster = wave, place * CLUSTERS // multiprocessors
+        lefts.add((cluster, row))
+        rights.add((cluster, column))
+    return (len(lefts) * a + len(rights) * b) / (blocks * (a + b))
+
+
 def product(of, blocks, iterations, most):
     """A product of matrices of which each block computes one tile, with as many steps along k as iterations."""
     rows, columns, depth = of["tile"]
-    # As near to a square as the number of blocks allows, or a single row of tiles.
-    across = [blocks // down for down in divisors(blocks)]
-    width = blocks if of.get("skinny") else min(across, key=lambda w: rows * (blocks // w) + columns * w)
+    width = tiles_across(of, blocks)
     m, n, k, longest = rows * (blocks // width), columns * width, depth * iterations, depth * most
     packed = of["b"] == "e2m1"
     type_a, type_b, type_c = of["a"], "u8" if packed else of["b"], of["c"]

@@ -260,7 +260,7 @@ def measure(driver, clocks, folder, case):
         "cycles": {name: [float(one[0]) for one in all] for name, all in found.items()},
         "nanoseconds": {name: [float(one[1]) for one in all] for name, all in found.items()},
         "registers": kernel.registers(), "shared": kernel.shared, "traffic": launches["few"].traffic,
-        "memory": memory_bytes(driver),
+        "memory": memory_bytes(driver), "bus": driver.attribute(MEMORY_BUS),
         "wrong": "; ".join(filter(None, wrong)),
     }  # fmt: skip
     report["megahertz"] = statistics.median(1000 * one[0] / one[1] for all in found.values() for one in all)

@@ -10,6 +10,7 @@ mod plan;
 mod predicted;
 mod prediction;
 mod program_order;
+mod shared_cache;
 mod text;
 
 use alternatives::Change;

@@ -11,14 +11,12 @@
 //!
 //! - The *matrix units*: half a cycle for each column of a product of four warps, more for few columns.
 //! - The *threads*: instructions are issued by four schedulers. Special functions have a pipe of their own.
-//! - *Transfers*: two cycles for each line of global memory of which an iteration requests a part, however little, as
-//!   long as something else paces the loop. Blocks that nothing else paces do not stay in step: what several of them
-//!   request is not found where the first one has just brought it, and a line takes longer. So does one that is copied by a
-//!   descriptor that the kernel makes itself: its fields (PTX ISA, `tensormap.replace`) cannot ask for whole lines of the
-//!   shared cache, as a host's can. Copies by threads of more than two blocks delay one another.
+//! - *Transfers*: the time for which the slices of the shared cache are busy ([`super::shared_cache`]). Of loops that only copy it
+//!   counts if blocks do not stay in step, and of loops with products of one warp, which nothing keeps in step. Where threads
+//!   convert factors, lines take as long on every GPU, by their number.
 //! - *Filling*: a buffer that has become free is filled after the latency of memory and the time of its own transfer,
-//!   at the rate of the shared cache when all multiprocessors request at once. As many iterations are in flight as
-//!   there are stages less one, times `B`.
+//!   at the rate of the shared cache when all multiprocessors request at once, each for itself. As many iterations are
+//!   in flight as there are stages less one, times `B`.
 //! - *Fences* between what threads store and what products read: each is a wait of the block for its own stores.
 //!
 //! How they combine depends on what threads do ([`Work`]):
@@ -26,10 +24,9 @@
 //! - Only copies: all overlap, and the largest counts. But products are issued to a queue, and warps go on to copy when
 //!   all but the last few have begun: what the copies of a single block take longer than those is *exposed*.
 //! - They convert what products read. The warps of a single block issue products, and then convert the factors of the next
-//!   ones, which takes all schedulers, and the products wait for that: one after the other. Nothing but these copies data, so
-//!   memory is hidden entirely if it takes less. Of two blocks one converts while the products of the other run.
+//!   ones, which takes all schedulers, and the products wait for that: one after the other. Of two blocks one converts while the products of the other run.
 //! - They need what products compute, or execute the products themselves: one after the other, and resident blocks
-//!   do not change that, since their phases coincide. Groups of a *divided* block are synchronised only with the warp
+//!   do not change that, since their phases coincide. What is copied for the next iterations is hidden. Groups of a *divided* block are synchronised only with the warp
 //!   that copies: each computes by itself, a warp of each scheduler, which issues an instruction every few cycles.
 //! - Factors go through registers to shared memory. Where loads are issued and their results stored in the same iteration,
 //!   it contains the latency of memory and of the fence, and then the stores, of which there may be several wavefronts for
@@ -37,20 +34,21 @@
 //!
 //! Registers beyond those of a thread are stored and loaded again; the assembler then also waits for each product.
 //!
-//! Where threads work, memory is not hidden entirely: the time is a norm of work and memory, whose exponent says how
-//! well they overlap.
+//! Where threads convert factors, and where warps execute products themselves, memory is not hidden entirely: the
+//! time is a norm of work and memory, whose exponent says how well they overlap.
 //!
 //! # Where its constants come from
 //!
-//! They were fitted to the cycles that an H100 took (`tools/gpu/certificate.py`), to that half of the kernels whose
-//! names' SHA-256 begins with an even byte. `docs/performance/certificate.md` says how well it predicts the other half.
+//! They were fitted to the cycles that an H100 and an H200 took (`tools/gpu/certificate.py`), to that half of the kernels
+//! whose names' SHA-256 begins with an even byte. `docs/performance/certificate.md` says how well it predicts the other half.
 
 use llopt_codegen::walk::decision::{Choice, Decision};
 use llopt_plan::schedule::Pipe;
 use llopt_target::{Feature, Target};
 
 use super::emitted::EmittedLoop;
-use super::prediction::Prediction;
+use super::prediction::{OnMachine, Prediction, Share};
+use super::shared_cache::{APART, FILLING, MACHINES, Machine, UNPROMOTED, are_in_step};
 use crate::accounts::loop_schedules::Stages;
 
 /// Parts of a multiprocessor that issue an instruction each cycle.
@@ -65,25 +63,18 @@ const EXPOSED: f64 = 0.75;
 const ALONE: f64 = 3.58;
 /// Cycles for which a product of one warp keeps its matrix unit busy, by the table of instructions.
 const WARP_PRODUCT: f64 = 7.0;
-/// Cycles of a request of a line, and of one in a loop that nothing else paces.
-const LINE: f64 = 2.0;
-const UNPACED: f64 = 2.3;
-/// Cycles of a line that is copied by a descriptor of the kernel's own.
-const UNPROMOTED: f64 = 2.5;
-/// Blocks whose copies do not delay one another, and by which part of it transfers become longer with more.
-const UNCROWDED: f64 = 2.0;
-const CROWDED: f64 = 0.24;
-/// Latency of a copy, and how much longer its transfer takes when all multiprocessors request at once.
+/// Cycles of a line where threads convert factors.
+const LINE: f64 = 2.2;
+/// Latency of a copy.
 const FIRST: f64 = 350.0;
-const BURST: f64 = 2.2;
 /// A fence.
 const FENCE: f64 = 60.0;
 /// From the issue of a load until its result has been stored and can be read by products, except the stores.
 const THROUGH: f64 = 1500.0;
 /// The same if results are held.
 const HELD: f64 = 1130.0;
-/// Exponent of the norm of conversions and products, of several blocks.
-const OF_SEVERAL: f64 = 3.0;
+/// Exponent of the norms of what overlaps in part: conversions and products of several blocks, and work and memory.
+const OVERLAPPING: u32 = 3;
 /// Live registers above which some are spilled, and cycles of a warp for each of them.
 const SPILLED_ABOVE: u32 = 330;
 const SPILLED: f64 = 3.6;
@@ -153,27 +144,35 @@ impl Iteration<'_> {
             .target
             .resident_blocks(threads, registers, u64::from(self.shared));
         let blocks = blocks.min(MOST_BLOCKS);
-        let shares = (1..=MOST_BLOCKS).map(|blocks| {
-            [
-                self.worked(f64::from(blocks)),
-                self.memory(f64::from(blocks)),
-            ]
-            .map(whole)
+        let machines = MACHINES.map(|machine| OnMachine {
+            bus_bits: machine.bus_bits,
+            multiprocessors: machine.multiprocessors,
+            shares: (1..=MOST_BLOCKS)
+                .map(|blocks| self.share(machine, f64::from(blocks)))
+                .collect(),
         });
-        let shares: Vec<[u32; 2]> = shares.collect();
-        let [work, memory] = shares[blocks as usize - 1].map(f64::from);
-        let exponent = self.exponent(blocks);
-        let cycles = match exponent.map(f64::from) {
-            Some(exponent) => norm([work, memory], exponent),
-            None => work.max(memory),
-        };
+        let own = &machines[0].shares[blocks as usize - 1];
         Some(Prediction {
-            cycles: whole(cycles),
+            cycles: own.cycles(),
             blocks,
-            terms: self.terms(f64::from(blocks)),
-            exponent,
-            shares,
+            terms: self.terms(own, f64::from(blocks)),
+            machines: machines.into(),
         })
+    }
+
+    /// The share of one of so many blocks.
+    fn share(&self, machine: Machine, blocks: f64) -> Share {
+        let worked = self.worked(blocks);
+        let cache = machine.cache_cycles(self.stages.lines, self.sent());
+        let [memory, apart] = self.memory(cache, blocks);
+        Share {
+            work: whole(worked),
+            memory: whole(memory),
+            apart: whole(apart),
+            cache: whole(cache),
+            is_in_step: are_in_step(cache, worked),
+            exponent: self.exponent(),
+        }
     }
 
     fn work(&self) -> Work {
@@ -262,15 +261,14 @@ impl Iteration<'_> {
     }
 
     /// How well work and memory overlap.
-    fn exponent(&self, blocks: u32) -> Option<u32> {
+    fn exponent(&self) -> Option<u32> {
         match self.work() {
             // The latency of loads through registers is that of memory.
             _ if self.stores_factors() => None,
             Work::None => None,
-            Work::Converts if blocks == 1 => None,
-            Work::Converts => Some(2),
-            Work::Waits if self.emitted.warp_products > 0 => Some(2),
-            Work::Waits => Some(3),
+            Work::Converts => Some(OVERLAPPING),
+            Work::Waits if self.emitted.warp_products > 0 => Some(OVERLAPPING),
+            Work::Waits => None,
         }
     }
 
@@ -280,8 +278,8 @@ impl Iteration<'_> {
         let busy = issue.max(self.special());
         let both = match work {
             Work::None => (matrix + self.exposed(blocks)).max(issue),
-            Work::Converts if blocks > 1.0 => norm([matrix, EXPOSED * busy], OF_SEVERAL),
-            Work::Converts => matrix + busy,
+            Work::Converts if blocks > 1.0 => norm([matrix, EXPOSED * busy], OVERLAPPING),
+            Work::Converts => matrix + CHAINED * busy,
             Work::Waits if self.emitted.warp_products > 0 => matrix + EXPOSED * busy,
             Work::Waits if self.stages.producer.is_some() => {
                 let own = matrix / self.each_warp() + ALONE * f64::from(self.emitted.issued);
@@ -310,46 +308,53 @@ impl Iteration<'_> {
         f64::from(self.emitted.fences) * FENCE / blocks
     }
 
-    fn transfers(&self, blocks: f64) -> f64 {
-        let crowd = match self.emitted.copies {
-            0 => 0.0,
-            _ => CROWDED * (blocks - UNCROWDED).clamp(0.0, 1.0),
-        };
-        let lines = f64::from(self.stages.lines);
-        let only_copies = self.work() == Work::None && !self.stores_factors();
-        let line = match only_copies && LINE * lines > self.worked(blocks) {
-            _ if self.emitted.own_descriptors > 0 => UNPROMOTED,
-            true => UNPACED,
-            false => LINE,
-        };
-        line * lines * (1.0 + crowd)
-    }
-
-    fn filling(&self, blocks: f64) -> f64 {
+    /// How many times 64 bytes are copied: the table counts a cycle for each.
+    fn sent(&self) -> u32 {
         let global = Pipe::Global.to_string();
         let busy = self.stages.busy.iter();
-        let transfer: u32 = busy
-            .filter(|(pipe, _)| *pipe == global)
+        busy.filter(|(pipe, _)| *pipe == global)
             .map(|(_, cycles)| cycles)
-            .sum();
-        match self.stages.stages {
-            0 | 1 => 0.0,
-            stages => (FIRST + BURST * f64::from(transfer)) / (f64::from(stages - 1) * blocks),
+            .sum()
+    }
+
+    /// Transfers of blocks that are in step, and of blocks that are not, in so many cycles of the shared cache.
+    fn transfers(&self, cache: f64) -> [f64; 2] {
+        let apart = APART * cache;
+        if self.emitted.warp_products > 0 {
+            return [apart; 2];
+        }
+        if self.work() != Work::None || self.stores_factors() {
+            return [LINE * f64::from(self.stages.lines); 2];
+        }
+        match self.emitted.own_descriptors {
+            0 => [0.0, apart],
+            _ => [UNPROMOTED * cache, apart],
         }
     }
 
-    fn memory(&self, blocks: f64) -> f64 {
-        let busy = self.transfers(blocks).max(self.filling(blocks));
-        // Copies are issued after the fence.
-        if self.work() == Work::None {
-            busy + self.fenced(blocks)
-        } else {
-            busy
+    fn filling(&self, cache: f64, blocks: f64) -> f64 {
+        match self.stages.stages {
+            0 | 1 => 0.0,
+            stages => (FIRST + FILLING * cache) / (f64::from(stages - 1) * blocks),
         }
+    }
+
+    /// Memory of blocks that are in step, and of blocks that are not.
+    fn memory(&self, cache: f64, blocks: f64) -> [f64; 2] {
+        let filling = self.filling(cache, blocks);
+        self.transfers(cache).map(|transfers| {
+            let busy = transfers.max(filling);
+            // Copies are issued after the fence.
+            if self.work() == Work::None {
+                busy + self.fenced(blocks)
+            } else {
+                busy
+            }
+        })
     }
 
     /// The terms that are not zero.
-    fn terms(&self, blocks: f64) -> Vec<(String, u32)> {
+    fn terms(&self, own: &Share, blocks: f64) -> Vec<(String, u32)> {
         let through = if self.loads() > 0 {
             self.through() / blocks
         } else {
@@ -359,14 +364,17 @@ impl Iteration<'_> {
             Work::None => self.exposed(blocks),
             _ => 0.0,
         };
+        let cache = f64::from(own.cache);
+        let [in_step, apart] = self.transfers(cache);
+        let transfers = if own.is_in_step { in_step } else { apart };
         let all = [
             ("matrix units", self.matrix()),
             ("issue", self.issue()),
             ("special functions", self.special()),
             ("exposed copies", exposed),
             ("shared memory", self.wavefronts()),
-            ("transfers", self.transfers(blocks)),
-            ("filling buffers", self.filling(blocks)),
+            ("transfers", transfers),
+            ("filling buffers", self.filling(cache, blocks)),
             ("loads through registers", through),
             ("fences", self.fenced(blocks)),
             ("spilled registers", self.spilled()),
@@ -376,12 +384,14 @@ impl Iteration<'_> {
     }
 }
 
-fn norm(cycles: [f64; 2], exponent: f64) -> f64 {
+/// What takes as long as the larger of two, and longer if they are about equal.
+pub(super) fn norm(cycles: [f64; 2], exponent: u32) -> f64 {
+    let exponent = f64::from(exponent);
     let sum: f64 = cycles.iter().map(|cycles| cycles.powf(exponent)).sum();
     sum.powf(exponent.recip())
 }
 
-fn whole(cycles: f64) -> u32 {
+pub(super) fn whole(cycles: f64) -> u32 {
     cycles.round() as u32
 }
 
@@ -430,11 +440,7 @@ mod tests {
             wavefronts: [1.0, 8.0],
         };
         let all = iteration.predicted().expect("the model knows this code");
-        let [work, memory] = all.shares[blocks as usize - 1].map(f64::from);
-        match all.exponent.map(f64::from) {
-            Some(exponent) => norm([work, memory], exponent),
-            None => work.max(memory),
-        }
+        f64::from(all.machines[0].shares[blocks as usize - 1].cycles())
     }
 
     fn is_near(predicted: f64, measured: f64) -> bool {
@@ -504,7 +510,7 @@ mod tests {
             copies: 9,
             ..EmittedLoop::default()
         };
-        assert!(is_near(predicted(warps, &stages(4, 144), 4, 3), 372.0));
+        assert!(is_near(predicted(warps, &stages(4, 144), 4, 3), 417.0));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::predicted::{norm, whole};
+
 /// The predicted time of an iteration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prediction {
@@ -11,10 +13,52 @@ pub struct Prediction {
     pub blocks: u32,
     /// What the time consists of for so many blocks: a name, and cycles.
     pub terms: Vec<(String, u32)>,
+    /// The same for each GPU of the architecture; the figures above are those of the first one.
+    pub machines: Vec<OnMachine>,
+}
+
+/// The predicted time on a GPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnMachine {
+    /// Bits of its memory's bus.
+    pub bus_bits: u32,
+    /// Its multiprocessors.
+    pub multiprocessors: u32,
+    /// For each number of resident blocks from one.
+    pub shares: Vec<Share>,
+}
+
+/// Cycles of an iteration of one of several resident blocks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// What matrix units and threads take.
+    pub work: u32,
+    /// What memory takes while blocks request the same lines at the same time.
+    pub memory: u32,
+    /// What memory takes otherwise.
+    pub apart: u32,
+    /// What the shared cache needs if each request of each block is answered by itself. Blocks stay in step where its part
+    /// for requests that differ, of blocks that are near to one another, is not above `work`.
+    pub cache: u32,
+    /// Whether blocks stay in step if those near to one another are a square of tiles.
+    pub is_in_step: bool,
     /// The exponent of the norm of work and memory that is the time; `None` if the larger one is.
     pub exponent: Option<u32>,
-    /// For each number of resident blocks from one, cycles of work and of memory.
-    pub shares: Vec<[u32; 2]>,
+}
+
+impl Share {
+    /// The time.
+    pub fn cycles(&self) -> u32 {
+        let memory = if self.is_in_step {
+            self.memory
+        } else {
+            self.apart
+        };
+        match self.exponent {
+            Some(exponent) => whole(norm([self.work, memory].map(f64::from), exponent)),
+            None => self.work.max(memory),
+        }
+    }
 }
 
 /// A loop of a kernel that is changed in one respect.
