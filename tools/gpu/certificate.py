@@ -57,7 +57,7 @@ from calls import Refused, llopt, objections
 
 TARGET = "cuda:90"
 # Bytes that the memory of an H100 (SXM, HBM3) can send in a microsecond, and bits of its bus, for records without those of
-# their GPU, and the share that is reached. Memory's clock is not that of multiprocessors.
+# their GPU, and the share that is reached.
 MEMORY_BYTES, MEMORY_BUS, REACHED = 3.352e6, 5120, 0.919
 # The bars: how near a modelled time must be, and in which share of the loops.
 TOLERANCE, SHARE = 0.10, 0.80
@@ -177,15 +177,17 @@ def predicted(loop, case):
         return None
     machine = min(of["machines"], key=lambda one: abs(one["bus_bits"] - case.get("bus", MEMORY_BUS)))
     share = machine["shares"][min(case["resident"], len(machine["shares"])) - 1]
+    # Memory's clocks are not that of the multiprocessors.
+    faster = case["megahertz"] / machine["megahertz"]
     is_in_step = share["is_in_step"]
     if case["launch"]["kind"] == "product":
         multiprocessors = case["blocks"] // case["resident"]
         left = certificate_launches.combined(case["launch"], case["blocks"], multiprocessors)
-        is_in_step = left * share["cache"] <= share["work"]
+        is_in_step = left * share["cache"] * faster <= share["work"]
     # All blocks read that in an iteration of each.
     bytes_sent = REACHED * case.get("memory", MEMORY_BYTES)
     first = case["traffic"]["all"] / bytes_sent * case["megahertz"] / case["resident"]
-    work, memory = share["work"], max(share["memory" if is_in_step else "apart"], first)
+    work, memory = share["work"], max(share["port"], share["memory" if is_in_step else "apart"] * faster, first)
     exponent = share["exponent"]
     return (work**exponent + memory**exponent) ** (1 / exponent) if exponent else max(work, memory)
 

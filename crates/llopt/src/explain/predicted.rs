@@ -147,6 +147,7 @@ impl Iteration<'_> {
         let machines = MACHINES.map(|machine| OnMachine {
             bus_bits: machine.bus_bits,
             multiprocessors: machine.multiprocessors,
+            megahertz: machine.megahertz,
             shares: (1..=MOST_BLOCKS)
                 .map(|blocks| self.share(machine, f64::from(blocks)))
                 .collect(),
@@ -167,6 +168,7 @@ impl Iteration<'_> {
         let [memory, apart] = self.memory(cache, blocks);
         Share {
             work: whole(worked),
+            port: whole(self.port()),
             memory: whole(memory),
             apart: whole(apart),
             cache: whole(cache),
@@ -317,6 +319,15 @@ impl Iteration<'_> {
             .sum()
     }
 
+    /// What the multiprocessor takes for lines, beside other work of its threads.
+    fn port(&self) -> f64 {
+        let only_copies = self.work() == Work::None && !self.stores_factors();
+        if only_copies || self.emitted.warp_products > 0 {
+            return 0.0;
+        }
+        LINE * f64::from(self.stages.lines)
+    }
+
     /// Transfers of blocks that are in step, and of blocks that are not, in so many cycles of the shared cache.
     fn transfers(&self, cache: f64) -> [f64; 2] {
         let apart = APART * cache;
@@ -324,7 +335,7 @@ impl Iteration<'_> {
             return [apart; 2];
         }
         if self.work() != Work::None || self.stores_factors() {
-            return [LINE * f64::from(self.stages.lines); 2];
+            return [0.0; 2];
         }
         match self.emitted.own_descriptors {
             0 => [0.0, apart],
@@ -366,7 +377,7 @@ impl Iteration<'_> {
         };
         let cache = f64::from(own.cache);
         let [in_step, apart] = self.transfers(cache);
-        let transfers = if own.is_in_step { in_step } else { apart };
+        let transfers = if own.is_in_step { in_step } else { apart }.max(self.port());
         let all = [
             ("matrix units", self.matrix()),
             ("issue", self.issue()),

@@ -24,6 +24,8 @@ pub struct OnMachine {
     pub bus_bits: u32,
     /// Its multiprocessors.
     pub multiprocessors: u32,
+    /// Megahertz of these, for which the figures are. What memory takes is longer at a higher clock, in cycles.
+    pub megahertz: u32,
     /// For each number of resident blocks from one.
     pub shares: Vec<Share>,
 }
@@ -33,6 +35,8 @@ pub struct OnMachine {
 pub struct Share {
     /// What matrix units and threads take.
     pub work: u32,
+    /// What the multiprocessor takes for lines of memory beside its work, by its own clock.
+    pub port: u32,
     /// What memory takes while blocks request the same lines at the same time.
     pub memory: u32,
     /// What memory takes otherwise.
@@ -54,6 +58,7 @@ impl Share {
         } else {
             self.apart
         };
+        let memory = memory.max(self.port);
         match self.exponent {
             Some(exponent) => whole(norm([self.work, memory].map(f64::from), exponent)),
             None => self.work.max(memory),

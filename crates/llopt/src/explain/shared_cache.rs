@@ -6,7 +6,8 @@
 //! with the six of an H200 (NVIDIA's white papers name 40 in each half of an A100, whose bus is as wide as an H100's). A
 //! slice accepts a request of a line, or of a part of one, in a cycle, and sends 64 bytes in each of the next. So a whole line
 //! occupies it for three cycles, and half a line for two. If all multiprocessors request alike, the iteration of one block
-//! occupies the slices for its own cycles times multiprocessors over slices.
+//! occupies the slices for its own cycles times multiprocessors over slices. Slices have a clock of their own (Nsight
+//! Compute counts `lts__cycles_elapsed` beside those of the multiprocessors), and power decides about that of the latter.
 //!
 //! What a cluster of multiprocessors (a GPC) requests at the same time is requested once: a unit between both combines
 //! such requests (Nsight Compute calls it LRC). Consecutive blocks are in the same cluster. Whether they request at the
@@ -20,21 +21,25 @@
 //! Buffers that are filled from nothing are filled by every block by itself ([`FILLING`]).
 
 /// The part of all requests of blocks that are apart which the slices answer one by one.
-pub(super) const APART: f64 = 0.6;
+pub(super) const APART: f64 = 0.55;
 /// The same while buffers are filled.
-pub(super) const FILLING: f64 = 0.89;
+pub(super) const FILLING: f64 = 0.88;
 /// The same of blocks in step whose requests are for parts of lines, by a descriptor that the kernel makes.
-pub(super) const UNPROMOTED: f64 = 0.5;
+pub(super) const UNPROMOTED: f64 = 0.48;
 /// The part of the requests that is left by combining, if a cluster's blocks are a square of sixteen: each of four
 /// rows and of four columns is requested once.
 const COMBINED: f64 = 0.25;
 /// Bits of the bus of a slice.
 const SLICE_BITS: u32 = 64;
+/// Megahertz of the slices.
+const SLICE_MEGAHERTZ: u32 = 1600;
 
 /// A GPU of the architecture.
 #[derive(Clone, Copy)]
 pub(super) struct Machine {
     pub(super) multiprocessors: u32,
+    /// Megahertz of its multiprocessors, as an average under load.
+    pub(super) megahertz: u32,
     /// Bits of the memory's bus.
     pub(super) bus_bits: u32,
 }
@@ -43,10 +48,12 @@ pub(super) struct Machine {
 pub(super) const MACHINES: [Machine; 2] = [
     Machine {
         multiprocessors: 132,
+        megahertz: 1700,
         bus_bits: 5120,
     },
     Machine {
         multiprocessors: 132,
+        megahertz: 1700,
         bus_bits: 6144,
     },
 ];
@@ -56,7 +63,8 @@ impl Machine {
     /// lines, of which so many times 64 bytes are sent.
     pub(super) fn cache_cycles(self, lines: u32, sent: u32) -> f64 {
         let of_slice = lines + sent.max(lines);
-        f64::from(of_slice * self.multiprocessors) / f64::from(self.bus_bits / SLICE_BITS)
+        let clock = f64::from(self.megahertz) / f64::from(SLICE_MEGAHERTZ);
+        f64::from(of_slice * self.multiprocessors) / f64::from(self.bus_bits / SLICE_BITS) * clock
     }
 }
 
@@ -72,7 +80,7 @@ mod tests {
     #[test]
     fn a_slice_is_busy_with_a_request_and_with_each_64_bytes() {
         let [few, many] = MACHINES.map(|machine| machine.cache_cycles(100, 200));
-        assert!((few - 300.0 * 132.0 / 80.0).abs() < 1e-9);
+        assert!((few - 300.0 * 132.0 / 80.0 * 1700.0 / 1600.0).abs() < 1e-9);
         // More memory has more slices.
         assert!((few / many - 1.2).abs() < 1e-9);
         let [half, _] = MACHINES.map(|machine| machine.cache_cycles(100, 100));
