@@ -47,7 +47,7 @@ use llopt_plan::schedule::Pipe;
 use llopt_target::{Feature, Target};
 
 use super::emitted::EmittedLoop;
-use super::prediction::{OnMachine, Prediction, Share};
+use super::prediction::{OnMachine, Prediction, Share, norm, whole};
 use super::shared_cache::{APART, FILLING, MACHINES, Machine, UNPROMOTED, are_in_step};
 use crate::accounts::loop_schedules::Stages;
 
@@ -393,17 +393,6 @@ impl Iteration<'_> {
         let all = all.map(|(name, cycles)| (name.to_owned(), whole(cycles)));
         all.into_iter().filter(|(_, cycles)| *cycles > 0).collect()
     }
-}
-
-/// What takes as long as the larger of two, and longer if they are about equal.
-pub(super) fn norm(cycles: [f64; 2], exponent: u32) -> f64 {
-    let exponent = f64::from(exponent);
-    let sum: f64 = cycles.iter().map(|cycles| cycles.powf(exponent)).sum();
-    sum.powf(exponent.recip())
-}
-
-pub(super) fn whole(cycles: f64) -> u32 {
-    cycles.round() as u32
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::predicted::{norm, whole};
-
 /// The predicted time of an iteration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prediction {
@@ -64,6 +62,17 @@ impl Share {
             None => self.work.max(memory),
         }
     }
+}
+
+/// What takes as long as the larger of two, and longer if they are about equal.
+pub(super) fn norm(cycles: [f64; 2], exponent: u32) -> f64 {
+    let exponent = f64::from(exponent);
+    let sum: f64 = cycles.iter().map(|cycles| cycles.powf(exponent)).sum();
+    sum.powf(exponent.recip())
+}
+
+pub(super) fn whole(cycles: f64) -> u32 {
+    cycles.round() as u32
 }
 
 /// A loop of a kernel that is changed in one respect.
