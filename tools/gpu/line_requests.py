@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Cycles of a line of global memory that blocks copy to shared memory, by which other blocks request it, and by whether it is in
-the shared cache already.
+"""Cycles of a line of global memory that blocks copy to shared memory, by which other blocks request it, and by
+whether it is in the shared cache already.
 
     python3 tools/gpu/line_requests.py --json lines.json     # half a minute; NumPy and a driver for a GPU of Hopper
 
-Each block copies for each step the rows of two tiles, 128 bytes of each row, as a product does with factors along k, through four
-buffers; `paced` cycles after its last step it begins the next one at the earliest. *Fresh* lines are read for the first time, of
-*cached* ones the same two steps in turns. Blocks request the same rows as in a product, in several orders of tiles, or each
-its own, or groups of neighbours the same ones, or blocks that are far apart. The record also says which
-multiprocessor executed each block: the model of `explain` needs to know that neighbours are close to one another.
+Each block copies for each step the rows of two tiles, 128 bytes of each row, as a product does with factors along k,
+through four buffers; `paced` cycles after its last step it begins the next one at the earliest. *Fresh* lines are
+read for the first time, of *cached* ones the same two steps in turns. Blocks request the same rows as in a product,
+in several orders of tiles, or each its own, or groups of neighbours the same ones, or blocks that are far apart. The
+record also says which multiprocessor executed each block: the model of `explain` needs to know that neighbours are
+close to one another.
 """
 
 import argparse

@@ -11,9 +11,9 @@
 //!
 //! - The *matrix units*: half a cycle for each column of a product of four warps, more for few columns.
 //! - The *threads*: instructions are issued by four schedulers. Special functions have a pipe of their own.
-//! - *Transfers*: the time for which the slices of the shared cache are busy ([`super::shared_cache`]). Of loops that only copy it
-//!   counts if blocks do not stay in step, and of loops with products of one warp, which nothing keeps in step. Where threads
-//!   convert factors, lines take as long on every GPU, by their number.
+//! - *Transfers*: the time for which the slices of the shared cache are busy ([`super::shared_cache`]). Of loops that
+//!   only copy it counts if blocks do not stay in step, and of loops with products of one warp, which nothing keeps in
+//!   step. Where threads convert factors, lines take as long on every GPU, by their number.
 //! - *Filling*: a buffer that has become free is filled after the latency of memory and the time of its own transfer,
 //!   at the rate of the shared cache when all multiprocessors request at once, each for itself. As many iterations are
 //!   in flight as there are stages less one, times `B`.
@@ -23,11 +23,13 @@
 //!
 //! - Only copies: all overlap, and the largest counts. But products are issued to a queue, and warps go on to copy when
 //!   all but the last few have begun: what the copies of a single block take longer than those is *exposed*.
-//! - They convert what products read. The warps of a single block issue products, and then convert the factors of the next
-//!   ones, which takes all schedulers, and the products wait for that: one after the other. Of two blocks one converts while the products of the other run.
-//! - They need what products compute, or execute the products themselves: one after the other, and resident blocks
-//!   do not change that, since their phases coincide. What is copied for the next iterations is hidden. Groups of a *divided* block are synchronised only with the warp
-//!   that copies: each computes by itself, a warp of each scheduler, which issues an instruction every few cycles.
+//! - They convert what products read. The warps of a single block issue products, and then convert the factors of the
+//!   next ones, which takes all schedulers, and the products wait for that: one after the other. Of two blocks one
+//!   converts while the products of the other run.
+//! - They need what products compute, or execute the products themselves: one after the other, and resident blocks do
+//!   not change that, since their phases coincide. What is copied for the next iterations is hidden. Groups of a
+//!   *divided* block are synchronised only with the warp that copies: each computes by itself, a warp of each
+//!   scheduler, which issues an instruction every few cycles.
 //! - Factors go through registers to shared memory. Where loads are issued and their results stored in the same iteration,
 //!   it contains the latency of memory and of the fence, and then the stores, of which there may be several wavefronts for
 //!   each instruction. Where results are *held* while the next loads are issued, less of the latency is left.
@@ -39,8 +41,9 @@
 //!
 //! # Where its constants come from
 //!
-//! They were fitted to the cycles that an H100 and an H200 took (`tools/gpu/certificate.py`), to that half of the kernels
-//! whose names' SHA-256 begins with an even byte. `docs/performance/certificate.md` says how well it predicts the other half.
+//! They were fitted to the cycles that an H100 and an H200 took (`tools/gpu/certificate.py`), to that half of the
+//! kernels whose names' SHA-256 begins with an even byte. `docs/performance/certificate.md` says how well it predicts
+//! the other half.
 
 use llopt_codegen::walk::decision::{Choice, Decision};
 use llopt_plan::schedule::Pipe;

@@ -2,12 +2,13 @@
 //!
 //! # The model
 //!
-//! The cache consists of *slices*, each behind its own 64 bits of the memory's bus: 80 with the five stacks of an H100, 96
-//! with the six of an H200 (NVIDIA's white papers name 40 in each half of an A100, whose bus is as wide as an H100's). A
-//! slice accepts a request of a line, or of a part of one, in a cycle, and sends 64 bytes in each of the next. So a whole line
-//! occupies it for three cycles, and half a line for two. If all multiprocessors request alike, the iteration of one block
-//! occupies the slices for its own cycles times multiprocessors over slices. Slices have a clock of their own (Nsight
-//! Compute counts `lts__cycles_elapsed` beside those of the multiprocessors), and power decides about that of the latter.
+//! The cache consists of *slices*, each behind its own 64 bits of the memory's bus: 80 with the five stacks of an H100,
+//! 96 with the six of an H200 (NVIDIA's white papers name 40 in each half of an A100, whose bus is as wide as an
+//! H100's). A slice accepts a request of a line, or of a part of one, in a cycle, and sends 64 bytes in each of the
+//! next. So a whole line occupies it for three cycles, and half a line for two. If all multiprocessors request alike,
+//! the iteration of one block occupies the slices for its own cycles times multiprocessors over slices. Slices have a
+//! clock of their own (Nsight Compute counts `lts__cycles_elapsed` beside those of the multiprocessors), and power
+//! decides about that of the latter.
 //!
 //! What a cluster of multiprocessors (a GPC) requests at the same time is requested once: a unit between both combines
 //! such requests (Nsight Compute calls it LRC). Consecutive blocks are in the same cluster. Whether they request at the
