@@ -136,16 +136,19 @@ pub(crate) struct Assembled {
 /// [`Bug`](crate::ErrorClass::Bug) if it rejects the PTX, with its message.
 pub(crate) fn assemble_ptx(ptx: &str, block: Block, options: &Options) -> Result<Assembled, Error> {
     let first = assemble(ptx, options)?;
-    let again = block.again(ptx, &first.cubin, options.target);
-    let Some(again) = again.filter(|_| options.max_registers.is_none()) else {
+    if options.max_registers.is_some() {
         return Ok(first);
-    };
-    // A single instruction may need more registers than one more block leaves, such as a warp-group product.
-    let Ok(second) = assemble(&again, options) else {
-        return Ok(first);
-    };
-    let is_better = block.is_worth_it(&first.cubin, &second.cubin, options.target);
-    Ok(if is_better { second } else { first })
+    }
+    for again in block.again(ptx, &first.cubin, options.target) {
+        // A single instruction may need more registers than one more block leaves, such as a warp-group product.
+        let Ok(second) = assemble(&again, options) else {
+            continue;
+        };
+        if block.is_worth_it(&first.cubin, &second.cubin, options.target) {
+            return Ok(second);
+        }
+    }
+    Ok(first)
 }
 
 /// Assembles PTX into a cubin.

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::failure;
 
-/// The PTX to be assembled once more for blocks of so many threads and bytes of shared memory, if that is worth it; `cubin` is
+/// The PTX to be assembled once more for blocks of so many threads and bytes of shared memory, until one is better; `cubin` is
 /// what it was assembled to.
 #[pyfunction]
 pub(crate) fn again(
@@ -16,7 +16,7 @@ pub(crate) fn again(
     threads: u32,
     shared: u64,
     target: &str,
-) -> PyResult<Option<String>> {
+) -> PyResult<Vec<String>> {
     let target = parsed(py, target)?;
     Ok(Block { threads, shared }.again(ptx, cubin, target))
 }

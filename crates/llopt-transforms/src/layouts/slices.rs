@@ -159,7 +159,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let mut sliced = false;
         for number in 0..self.graph.nodes.len() {
             if let Some((summed, slices)) = self.slices_of(number, labels) {
-                let exchanges = self.exchanges_factors(number, labels);
+                let exchanges = exchanges_factors(self, number, labels);
                 sliced |= summed.write(slices as i64, exchanges).is_some();
             }
         }
@@ -184,32 +184,6 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         let around = self.graph.frequencies.of_op(summed.around.operation());
         let slices = prices.slices((node.frequency / around) as f32);
         (slices > 1).then_some((summed, slices))
-    }
-
-    /// Whether words of the first factor have to be moved for the instruction, but none if the two factors are exchanged: what
-    /// is then first is widened, word by word, and the other one is read as it was loaded.
-    fn exchanges_factors(&self, product: usize, labels: &[LayoutId]) -> bool {
-        let operation = self.graph.nodes[product].operation();
-        let Some(dot) = operation.and_then(|operation| self.product(operation)) else {
-            return false;
-        };
-        let encoding = self.catalog.encoding(labels[product]);
-        let moves = [0, 1].map(|operand| dot.moves_words(operand, &encoding, 1.0) > 0.0);
-        let is_alike = dot.elements.iter().all(|[a, b, _]| a == b);
-        let factors = self.graph.factors.iter();
-        let mut factors = factors.filter(|factor| factor.product == product);
-        moves == [true, false]
-            && is_alike
-            && factors.all(|factor| {
-                let own = self.graph.nodes[factor.node].bits;
-                let mut uses = self.graph.uses.iter();
-                let used = uses.find(|used| used.consumer == factor.node);
-                let loaded = used.and_then(|used| self.narrowest_loaded(used.producer));
-                loaded.is_some_and(|loaded| match factor.operand {
-                    0 => loaded == own,
-                    _ => loaded < own,
-                })
-            })
     }
 
     /// The prices of a product whose warps all have the same rows, or the same columns, in their present arrangement.
@@ -258,6 +232,32 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             barrier: self.costs.machine().costs.block_barrier,
         })
     }
+}
+
+/// Whether words of the first factor have to be moved for the instruction, but none if the two factors are exchanged: what
+/// is then first is widened, word by word, and the other one is read as it was loaded.
+fn exchanges_factors(engine: &Engine<'_, '_, '_>, product: usize, labels: &[LayoutId]) -> bool {
+    let operation = engine.graph.nodes[product].operation();
+    let Some(dot) = operation.and_then(|operation| engine.product(operation)) else {
+        return false;
+    };
+    let encoding = engine.catalog.encoding(labels[product]);
+    let moves = [0, 1].map(|operand| dot.moves_words(operand, &encoding, 1.0) > 0.0);
+    let is_alike = dot.elements.iter().all(|[a, b, _]| a == b);
+    let factors = engine.graph.factors.iter();
+    let mut factors = factors.filter(|factor| factor.product == product);
+    moves == [true, false]
+        && is_alike
+        && factors.all(|factor| {
+            let own = engine.graph.nodes[factor.node].bits;
+            let mut uses = engine.graph.uses.iter();
+            let used = uses.find(|used| used.consumer == factor.node);
+            let loaded = used.and_then(|used| engine.narrowest_loaded(used.producer));
+            loaded.is_some_and(|loaded| match factor.operand {
+                0 => loaded == own,
+                _ => loaded < own,
+            })
+        })
 }
 
 impl<'c: 'a, 'a> Summed<'c, 'a> {

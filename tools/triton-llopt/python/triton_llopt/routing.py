@@ -137,15 +137,15 @@ class _Stages:
             return first
         threads = metadata["num_warps"] * self.options.warp_size
         block = (threads, metadata["shared"], self.target)
-        again = _llopt.again(source, first, *block)
-        if again is None:
-            return first
-        try:
-            second = assemble(again, metadata)
-        except PTXASError:
-            # A single instruction may need more registers than one more block leaves.
-            return first
-        return second if _llopt.is_worth_it(first, second, *block) else first
+        for again in _llopt.again(source, first, *block):
+            try:
+                second = assemble(again, metadata)
+            except PTXASError:
+                # A single instruction may need more registers than one more block leaves.
+                continue
+            if _llopt.is_worth_it(first, second, *block):
+                return second
+        return first
 
     def simulated(self, source, metadata):
         """The binary of the simulated machine is the optimised LLVM IR."""
