@@ -283,6 +283,30 @@ impl Ring<'_> {
         all.sum()
     }
 
+    /// Whether so many elements of each group stand side by side in memory, at a multiple of their number. Where few lanes
+    /// have elements of their own, narrower accesses are as fast, so the cheapest one does not tell.
+    fn is_in_runs(&self, memory: &LinearLayout, elements: u32) -> bool {
+        let places = memory.row_major().and_then(|memory| memory.invert());
+        let (Ok(places), Some(groups)) = (places, self.copied) else {
+            return false;
+        };
+        let tensor = self.stored;
+        let place = |register: &usize| places.apply_flat(tensor.element_in(*register));
+        let mut threads = [Dim::LANE, Dim::WARP]
+            .into_iter()
+            .flat_map(|dim| tensor.layout().flat_bases_of(dim).iter());
+        let mut runs = groups
+            .groups
+            .iter()
+            .flat_map(|group| group.chunks(elements as usize));
+        threads.all(|basis| places.apply_flat(*basis) % elements == 0)
+            && runs.all(|run| {
+                let first = place(&run[0]);
+                let is_next = |(next, register)| place(register) == first + next;
+                first % elements == 0 && (0..).zip(run).all(is_next)
+            })
+    }
+
     /// Whether asynchronous copies can write a layout of memory: the elements of each copy must be contiguous there
     /// as they are in global memory, as the groups of registers say.
     #[must_use]
@@ -304,7 +328,7 @@ impl Ring<'_> {
         };
         let slots = 1u32 << access.instruction.registers_log2();
         let moves_all = slots * bits / 8 == bytes;
-        moves_all
+        (moves_all || self.is_in_runs(memory, (bytes * 8 / bits).max(1)))
             && (0..access.instructions).all(|repeat| {
                 let piece: Vec<usize> = (0..slots)
                     .map(|slot| access.register(repeat, slot) as usize)
@@ -410,6 +434,38 @@ mod tests {
         // No cheaper than the best buffers for each.
         let alone = [&stored, &columns].map(|to| ring.to_registers(to).unwrap().cost);
         assert!(both.cost >= alone[0] + alone[1]);
+    }
+
+    /// A row of 64 words of 64 bits as each warp needs it beside a product: four lanes have two neighbours each, all others
+    /// the same ones, and each register is held twice.
+    #[test]
+    fn a_row_that_all_warps_need_is_copied() {
+        let target = Target::parse("cuda:90").unwrap();
+        let none: &[u32] = &[0, 0];
+        let vectors =
+            |bases: &[&[u32]]| bases.iter().map(|basis| basis.to_vec()).collect::<Vec<_>>();
+        let registers = vectors(&[&[0, 1], none, &[0, 8], &[0, 16], &[0, 32]]);
+        let lanes = vectors(&[&[0, 2], &[0, 4], none, none, none]);
+        let warps = vectors(&[none, none, none]);
+        let bases: [(Dim, &[Vec<u32>]); 4] = [
+            (Dim::REGISTER, &registers),
+            (Dim::LANE, &lanes),
+            (Dim::WARP, &warps),
+            (Dim::BLOCK, &[]),
+        ];
+        let outs = [(Dim::tensor(0), 1), (Dim::tensor(1), 64)];
+        let layout = LinearLayout::from_bases(&bases, &outs).unwrap();
+        let row = TensorType::new(Element::F64, vec![1, 64], &layout).unwrap();
+        let groups = choose_groups(&row, 2, &|dim| if dim == 1 { 2 } else { 1 });
+        let ring = Ring {
+            stored: &row,
+            copied: Some(&groups),
+            brought: Some(&groups),
+            parts: 0,
+            pairs: false,
+            target,
+        };
+        assert!(ring.to_registers(&row).unwrap().is_copied);
     }
 
     #[test]
