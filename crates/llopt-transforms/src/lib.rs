@@ -19,8 +19,8 @@
 //! | `shared_memory` | where buffers lie, and where barriers stand |
 //! | `analysis` | facts about addresses and ranges, the flow of values, and the independent checker of layouts ([`ownership`]) |
 //!
-//! [`legalize`] converts around ops whose code cannot work on the layout that they have, and [`warp_groups`] distributes
-//! registers among partitions of warps.
+//! [`legalize`] converts around ops whose code cannot work on the layout that they have, [`narrow_arithmetic`] adds in 16 bits
+//! what is rounded to 16 bits, and [`warp_groups`] distributes registers among partitions of warps.
 
 mod addressing;
 mod analysis;
@@ -29,6 +29,7 @@ pub mod layouts;
 pub mod legalize;
 pub mod loops;
 mod matrix;
+pub mod narrow_arithmetic;
 mod order;
 mod pass_options;
 pub mod pipelining;
@@ -102,6 +103,7 @@ pub static PASSES: &[&PassSpec] = &[
     &late_operands::SINK,
     &legalize::LEGALIZE,
     &longest_first::REWRITE,
+    &narrow_arithmetic::REWRITE,
     &narrow_sums::REWRITE,
     &loops::FLATTEN,
     &loops::MERGE_INDUCTIONS,

@@ -11,10 +11,10 @@ use llopt_transforms::{
     decided_conditions, dependent_launch, descriptor_blocks, descriptor_objects,
     descriptor_to_copy, descriptor_to_pointer, distinct_loads, early_asserts, early_loads, f32_dot,
     idle_iterations, invariant_conditions, invariant_loads, joined_reductions, late_loads,
-    late_operands, layouts, legalize, longest_first, loops, narrow_sums, ownership, persistent,
-    pipelining, positive_bounds, products, row_iterations, scaled_dot, split_k, staged_conversions,
-    tensor_copies, tile_parts, unswitch, warp_groups, whole_tiles, wide_iterations,
-    widened_products,
+    late_operands, layouts, legalize, longest_first, loops, narrow_arithmetic, narrow_sums,
+    ownership, persistent, pipelining, positive_bounds, products, row_iterations, scaled_dot,
+    split_k, staged_conversions, tensor_copies, tile_parts, unswitch, warp_groups, whole_tiles,
+    wide_iterations, widened_products,
 };
 
 use super::configured;
@@ -186,6 +186,7 @@ pub(super) const STEPS: &[Step] = &[
         format!("emu-tf32={}", options.target.has(Feature::WarpMma))
     }),
     SIMPLIFY.pass_with(&widened_products::REWRITE, target),
+    SIMPLIFY.pass_with(&narrow_arithmetic::REWRITE, target),
     SIMPLIFY
         .pass(&descriptor_to_copy::REWRITE)
         .when(&[Condition::Has(Feature::BulkTensorCopy)])
