@@ -173,8 +173,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             let Some(kind) = kinds.iter().position(|kind| kind.is_like(described)) else {
                 continue;
             };
-            let in_sectors =
-                !asked.reduced.is_empty() || described.has_narrow_runs(self.costs.target);
+            let in_sectors = !asked.reduced.is_empty();
             let encodings = by_kind[kind]
                 .get_or_insert_with(|| self.asked_by(described, &kinds, &shares, in_sectors));
             for (rank, encoding) in encodings {

@@ -100,17 +100,6 @@ impl GlobalAccess<'_> {
         fastest.map_or(1, |dim| self.vector_along(dim as usize, target))
     }
 
-    /// Whether addresses follow each other for longer than an instruction may move, as they are not aligned: then a thread with
-    /// several neighbours has as many instructions as one with none, but computes fewer coordinates and masks of rows.
-    pub fn has_narrow_runs(&self, target: Target) -> bool {
-        let Some(&fastest) = self.order().first() else {
-            return false;
-        };
-        let dim = fastest as usize;
-        let addressed = Addresses::Pointers(self.pointer).width_along(dim, self.bytes());
-        self.contiguity(dim) > addressed && addressed == self.vector_along(dim, target)
-    }
-
     /// The layouts for this access, given the `others` that its values are connected with; the one that suits all of
     /// them comes first.
     ///
@@ -440,23 +429,6 @@ mod tests {
         assert_eq!(in_runs(&runs, 0, &[64, 128]), None);
         // One row for four warps.
         assert!(within(&[1, 128], 1).is_empty());
-    }
-
-    #[test]
-    fn runs_that_are_not_aligned_may_be_in_threads() {
-        // Three channels of 16 bits for each pixel, and rows of 64 aligned ones.
-        let pixels = pointer(2, &[1, 16], &[2, 2]);
-        let rows = pointer(2, &[1, 64], &[2, 128]);
-        let scattered = pointer(2, &[1, 1], &[2, 2]);
-        let is_narrow = |pointer| access(&[128, 64], 16, pointer).has_narrow_runs(target());
-        assert!(is_narrow(&pixels) && !is_narrow(&rows) && !is_narrow(&scattered));
-        let cga = CgaLayout::single(2);
-        let wider = access(&[1024, 16], 16, &pixels).encodings_in_sectors(4, 32, &cga, target());
-        let widths = wider
-            .unwrap()
-            .into_iter()
-            .map(|layout| layout.size_per_thread[1]);
-        assert_eq!(widths.collect::<Vec<_>>(), [2, 4, 8, 16]);
     }
 
     #[test]
