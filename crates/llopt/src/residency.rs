@@ -210,7 +210,7 @@ impl Block {
     }
 }
 
-/// The most loads from global memory to registers that a loop without loops inside has.
+/// The most loads from global memory to registers that a loop has, those of loops inside included.
 fn loads_in_a_loop(ptx: &str) -> usize {
     let mut begun: Vec<(&str, usize)> = Vec::new();
     let (mut loads, mut most) = (0, 0);
@@ -228,7 +228,7 @@ fn loads_in_a_loop(ptx: &str) -> usize {
         let back = begun.iter().rposition(|(label, _)| *label == target.trim());
         if let Some(back) = back {
             most = most.max(loads - begun[back].1);
-            // Loops around begin before it: what they contain counts once.
+            // What is behind the loop is not in one that begins inside of it.
             begun.truncate(back);
         }
     }
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_of_the_innermost_loops_are_counted() {
+    fn loads_of_loops_are_counted() {
         let load = "\t@%p1 ld.global.b32 %r1, [%rd1];\n";
         let inner = format!("$L1:\n{load}{load}\t@%p2 bra $L1;\n");
         assert_eq!(loads_in_a_loop(load), 0);
