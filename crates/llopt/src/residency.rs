@@ -95,7 +95,7 @@ const QUARTERS: u32 = 3;
 const SPILLED_QUARTERS: u32 = 3;
 
 /// The instruction whose operands are many registers, and the registers that it needs beside its first ones.
-const PRODUCT: &str = "wgmma.mma_async";
+const GROUP_PRODUCT: &str = "wgmma.mma_async";
 const BESIDE_SUMS: usize = 26;
 
 /// Threads of a block from which on `ptxas` may order loads one after the other, so that more blocks are resident, and those
@@ -103,10 +103,9 @@ const BESIDE_SUMS: usize = 26;
 const MANY: u32 = 256;
 const WIDEST: u32 = 512;
 /// What the names of all matrix instructions contain.
-const PRODUCTS: &str = "mma";
-/// A load of PTX from global memory to registers, and a branch.
+const MATRIX: &str = "mma";
+/// A load of PTX from global memory to registers.
 const LOAD: &str = "ld.global";
-const BRANCH: &str = "bra";
 
 /// The directive of an entry that names its threads.
 const THREADS: &str = ".reqntid ";
@@ -178,7 +177,7 @@ impl Block {
     /// Whether threads may wait for loads of a loop one after the other: there are many of them, several loads, and no product,
     /// whose factors are copied ahead.
     fn may_wait_in_turn(self, ptx: &str) -> bool {
-        self.threads >= MANY && !ptx.contains(PRODUCTS) && loads_in_a_loop(ptx) > 1
+        self.threads >= MANY && !ptx.contains(MATRIX) && loads_in_a_loop(ptx) > 1
     }
 
     /// Whether what was assembled once more leaves one more block resident and spills next to nothing; or has as many
@@ -223,13 +222,12 @@ fn loads_in_a_loop(ptx: &str) -> usize {
             begun.push((label, loads));
         }
         loads += usize::from(line.contains(LOAD));
-        let target = line
-            .strip_suffix(';')
-            .and_then(|line| line.split_once(BRANCH));
-        let Some((_, target)) = target else {
+        let words = line.strip_suffix(';').map(str::split_whitespace);
+        let Some(target) = words.and_then(Iterator::last) else {
             continue;
         };
-        let back = begun.iter().rposition(|(label, _)| *label == target.trim());
+        // Nothing but a branch ends with a label.
+        let back = begun.iter().rposition(|(label, _)| *label == target);
         if let Some(back) = back {
             most = most.max(loads - begun[back].1);
             // What is behind the loop is not in one that begins inside of it.
@@ -241,7 +239,7 @@ fn loads_in_a_loop(ptx: &str) -> usize {
 
 /// The registers without which an instruction cannot be assembled.
 fn necessary(ptx: &str) -> u32 {
-    let products = ptx.lines().filter(|line| line.contains(PRODUCT));
+    let products = ptx.lines().filter(|line| line.contains(GROUP_PRODUCT));
     let sums = products.filter_map(|line| line.split_once('{')?.1.split_once('}'));
     let most = sums.map(|(sums, _)| sums.split(',').count()).max();
     most.map_or(0, |most| {
@@ -338,6 +336,9 @@ mod tests {
             loads_in_a_loop(&format!("\tbra $L1;\n{load}{load}$L1:\n")),
             0
         );
+        // Nor does a loop need a condition at its end.
+        let endless = format!("$L1:\n{load}{load}\tbra.uni \t$L1;\n");
+        assert_eq!(loads_in_a_loop(&endless), 2);
         let block = |threads| Block { threads, shared: 0 };
         assert!(block(256).may_wait_in_turn(&inner));
         assert!(!block(128).may_wait_in_turn(&inner));

@@ -123,8 +123,8 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         loads.map(|loaded| loaded.bits).min()
     }
 
-    /// The loads from which the elements of a tensor come, perhaps rearranged and renamed.
-    /// Where all elements are broadcast along a dimension, the loads of what is broadcast least.
+    /// The loads from which the elements of a tensor come, perhaps rearranged and renamed; where all of them are broadcast
+    /// along a dimension, the loads of what is broadcast least.
     pub(super) fn loaded_by(&self, node: usize) -> Vec<LoadedFor<'c, 'a>> {
         let nodes = &self.graph.nodes;
         let mut loads: Vec<LoadedFor> = Vec::new();

@@ -79,7 +79,7 @@ pub(super) fn operand_of(row: &MatrixInstruction, operand: usize) -> &Operand {
 }
 
 /// Whether an instruction takes words of a factor that are consecutive along k in neighbouring registers.
-pub(super) fn takes_neighbours(row: &MatrixInstruction, operand: usize) -> bool {
+fn takes_neighbours(row: &MatrixInstruction, operand: usize) -> bool {
     let fragment = row.fragments()[operand].clone();
     let in_word = (32 / operand_of(row, operand).element.bits().max(1)).max(1);
     let next = in_word.ilog2();
@@ -87,6 +87,12 @@ pub(super) fn takes_neighbours(row: &MatrixInstruction, operand: usize) -> bool 
         next >= fragment.in_dim_size_log2(Dim::REGISTER)
             || fragment.basis_entry(Dim::REGISTER, next, Dim::tensor(1 - operand)) != 0
     })
+}
+
+/// Whether words of the first factor that are consecutive along k have to be moved for an instruction, but none of the
+/// second factor.
+pub(super) fn moves_first_factor(row: &MatrixInstruction) -> bool {
+    !takes_neighbours(row, 0) && takes_neighbours(row, 1)
 }
 
 impl Product {

@@ -59,6 +59,7 @@ use super::catalog::LayoutId;
 use super::engine::Engine;
 use super::factors::LoadedFor;
 use super::graph::NodeKind;
+use super::products::moves_first_factor;
 use super::relation::Relation;
 use crate::loops::view::For;
 
@@ -75,6 +76,14 @@ pub(super) struct Summed<'c, 'a> {
     pub(super) around: For<'c, 'a>,
     /// The position of the accumulator among the carried values.
     pub(super) carried: usize,
+}
+
+/// A product of which warps divide k.
+pub(super) struct Slicing<'c, 'a> {
+    summed: Summed<'c, 'a>,
+    slices: i64,
+    /// Whether the transposed product is computed, whose factors are exchanged.
+    exchanges: bool,
 }
 
 /// The quantities that determine the cost of an iteration of the loop.
@@ -158,20 +167,15 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
     pub(super) fn slice_products(&self, labels: &[LayoutId]) -> bool {
         let mut sliced = false;
         for number in 0..self.graph.nodes.len() {
-            if let Some((summed, slices)) = self.slices_of(number, labels) {
-                let exchanges = exchanges_factors(self, number, labels);
-                sliced |= summed.write(slices as i64, exchanges).is_some();
+            if let Some(slicing) = self.slices_of(number, labels) {
+                sliced |= slicing.write().is_some();
             }
         }
         sliced
     }
 
-    /// The product that a node is, and among how many slices of k it is best to divide the warps, if it is several.
-    pub(super) fn slices_of(
-        &self,
-        number: usize,
-        labels: &[LayoutId],
-    ) -> Option<(Summed<'c, 'a>, u64)> {
+    /// The product that a node is, if it is best to divide its warps among several slices of k.
+    pub(super) fn slices_of(&self, number: usize, labels: &[LayoutId]) -> Option<Slicing<'c, 'a>> {
         let node = &self.graph.nodes[number];
         let NodeKind::Op(operation, Relation::Dot { .. }, _) = &node.kind else {
             return None;
@@ -180,14 +184,19 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             return None;
         }
         let summed = Summed::of(*operation)?;
-        let prices = self.prices(number, labels)?;
+        let (prices, exchanges) = self.prices(number, labels)?;
         let around = self.graph.frequencies.of_op(summed.around.operation());
         let slices = prices.slices((node.frequency / around) as f32);
-        (slices > 1).then_some((summed, slices))
+        (slices > 1).then_some(Slicing {
+            summed,
+            slices: slices as i64,
+            exchanges,
+        })
     }
 
-    /// The prices of a product whose warps all have the same rows, or the same columns, in their present arrangement.
-    fn prices(&self, product: usize, labels: &[LayoutId]) -> Option<Prices> {
+    /// The prices of a product whose warps all have the same rows, or the same columns, in their present arrangement, and
+    /// whether its factors change places.
+    fn prices(&self, product: usize, labels: &[LayoutId]) -> Option<(Prices, bool)> {
         let node = &self.graph.nodes[product];
         let dot = self.product(node.operation()?)?;
         let row = dot.instruction(&self.catalog.encoding(labels[product]))?;
@@ -198,7 +207,7 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
         if row.warps > 1 || !shares {
             return None;
         }
-        let mut bits = [0.0; 2];
+        let (mut bits, mut is_widened) = ([0.0; 2], [false; 2]);
         let mut doubled = 0;
         for factor in self
             .graph
@@ -216,11 +225,14 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             }
             let narrowest = loads.iter().min_by_key(|loaded| loaded.bits)?;
             bits[factor.operand] = narrowest.bits.min(own) as f32 / narrowest.uses as f32;
+            is_widened[factor.operand] = narrowest.bits < own;
             doubled = doubled.max(self.doublings(factor, labels[factor.node]));
         }
+        let is_alike = dot.elements.iter().all(|[a, b, _]| a == b);
+        let exchanges = is_alike && is_widened == [false, true] && moves_first_factor(row);
         let banks = self.costs.target.banks();
         let &MatrixInstruction { m, n, k, .. } = row;
-        Some(Prices {
+        let prices = Prices {
             extents: [rows, columns, dot.depth],
             bits,
             sum_bits: node.bits.into(),
@@ -230,34 +242,9 @@ impl<'c: 'a, 'a> Engine<'_, 'c, 'a> {
             warps: self.grid.num_warps.into(),
             wavefront: 1 << (banks.banks_log2 + banks.bank_bytes_log2),
             barrier: self.costs.machine().costs.block_barrier,
-        })
+        };
+        Some((prices, exchanges))
     }
-}
-
-/// Whether words of the first factor have to be moved for the instruction, but none if the two factors are exchanged: what
-/// is then first is widened, word by word, and the other one is read as it was loaded.
-fn exchanges_factors(engine: &Engine<'_, '_, '_>, product: usize, labels: &[LayoutId]) -> bool {
-    let operation = engine.graph.nodes[product].operation();
-    let Some(dot) = operation.and_then(|operation| engine.product(operation)) else {
-        return false;
-    };
-    let encoding = engine.catalog.encoding(labels[product]);
-    let moves = [0, 1].map(|operand| dot.moves_words(operand, &encoding, 1.0) > 0.0);
-    let is_alike = dot.elements.iter().all(|[a, b, _]| a == b);
-    let factors = engine.graph.factors.iter();
-    let mut factors = factors.filter(|factor| factor.product == product);
-    moves == [true, false]
-        && is_alike
-        && factors.all(|factor| {
-            let own = engine.graph.nodes[factor.node].bits;
-            let mut uses = engine.graph.uses.iter();
-            let used = uses.find(|used| used.consumer == factor.node);
-            let loaded = used.and_then(|used| engine.narrowest_loaded(used.producer));
-            loaded.is_some_and(|loaded| match factor.operand {
-                0 => loaded == own,
-                _ => loaded < own,
-            })
-        })
 }
 
 impl<'c: 'a, 'a> Summed<'c, 'a> {
@@ -281,12 +268,19 @@ impl<'c: 'a, 'a> Summed<'c, 'a> {
             },
         )
     }
+}
 
-    /// Rewrites the loop for so many slices, of the transposed product if that `exchanges` the factors.
-    fn write(&self, slices: i64, exchanges: bool) -> Option<()> {
-        let dot = self.dot.operation();
+impl<'c: 'a, 'a> Slicing<'c, 'a> {
+    /// Rewrites the loop.
+    fn write(&self) -> Option<()> {
+        let Self {
+            summed,
+            slices,
+            exchanges,
+        } = *self;
+        let dot = summed.dot.operation();
         let location = dot.loc();
-        let sum = RankedTensor::of(self.dot.d().r#type())?;
+        let sum = RankedTensor::of(summed.dot.d().r#type())?;
         let (mut shape, element) = (sum.shape(), sum.element());
         if exchanges {
             shape.reverse();
@@ -294,7 +288,7 @@ impl<'c: 'a, 'a> Summed<'c, 'a> {
         let &[rows, columns] = &shape[..] else {
             return None;
         };
-        let depth = *RankedTensor::of(self.dot.a().r#type())?.shape().last()?;
+        let depth = *RankedTensor::of(summed.dot.a().r#type())?.shape().last()?;
         let slice = depth / slices;
         let of_shape = |like: Value<'c, 'a>, shape: &[i64]| {
             let element = RankedTensor::of(like.r#type())?.element();
@@ -303,19 +297,19 @@ impl<'c: 'a, 'a> Summed<'c, 'a> {
         let sums = RankedTensor::get(&[slices, rows, columns], element, None);
 
         // Before the loop: zeros.
-        let around = self.around.operation();
+        let around = summed.around.operation();
         let home = around.parent_block()?;
-        let start = self.around.initial()[self.carried];
+        let start = summed.around.initial()[summed.carried];
         let zero = melior::dialect::arith::constant(dot.ctx(), attr::splat(sums, 0)?, location);
         let zero = home.insert_operation_before(around, zero).result_value(0)?;
-        around.set_operand_value(BOUNDS + self.carried, zero);
+        around.set_operand_value(BOUNDS + summed.carried, zero);
 
         // In the loop: a batch of slices.
         let body = dot.parent_block()?;
         let put =
             |operation: Operation<'c>| body.insert_operation_before(dot, operation).result_value(0);
         let [a, b] = match exchanges {
-            false => [self.dot.a(), self.dot.b()],
+            false => [summed.dot.a(), summed.dot.b()],
             true => {
                 let transposed = |factor: Value<'c, 'a>| {
                     let mut shape = RankedTensor::of(factor.r#type())?.shape();
@@ -323,7 +317,7 @@ impl<'c: 'a, 'a> Summed<'c, 'a> {
                     let to = of_shape(factor, &shape)?;
                     put(tt::TransOp::build(location, to, factor, &[1, 0]))
                 };
-                [transposed(self.dot.b())?, transposed(self.dot.a())?]
+                [transposed(summed.dot.b())?, transposed(summed.dot.a())?]
             }
         };
         let apart = of_shape(a, &[rows, slices, slice])?;
@@ -332,22 +326,23 @@ impl<'c: 'a, 'a> Summed<'c, 'a> {
         let a = put(tt::TransOp::build(location, turned, a, &[1, 0, 2]))?;
         let apart = of_shape(b, &[slices, slice, columns])?;
         let b = put(tt::ReshapeOp::build(location, apart, b, false, false))?;
-        let argument = self.around.carried()[self.carried];
+        let argument = summed.around.carried()[summed.carried];
         argument.set_type(sums);
         let next = put(tt::DotOp::build(
             location,
             a,
             b,
             argument,
-            self.dot.input_precision(),
-            self.dot.max_num_imprecise_acc(),
+            summed.dot.input_precision(),
+            summed.dot.max_num_imprecise_acc(),
         ))?;
-        self.around
+        summed
+            .around
             .terminator()
-            .set_operand_value(self.carried, next);
+            .set_operand_value(summed.carried, next);
 
         // After the loop: all of them added, and the initial value.
-        let result = self.around.results()[self.carried];
+        let result = summed.around.results()[summed.carried];
         let users: Vec<_> = result.uses().collect();
         result.set_type(sums);
         let mut last = around;

@@ -32,11 +32,6 @@
 //! Threads then read words, which copies can bring to shared memory in their order. The accumulator gets the old
 //! order when it is transposed back; both are renamings of registers.
 //!
-//! Without enough columns for such an instruction the product stays as it is; so does one whose other factor would have to
-//! be stored for this, and one of so few rows that warps divide k ([`super::slices`]), which exchanges factors itself.
-//! Sixteen-bit products of 32 rows by four-bit weights of 8192 by 8192 take 29.1 microseconds instead of 34.7 (H200, the
-//! fastest of six tiles; 32x64 by 256 took 89, as what it moved did not fit into registers).
-//!
 //! # Words of the other factor
 //!
 //! Where each warp multiplies by itself, from registers on either side, a lane has more neighbours along k of both factors
@@ -52,9 +47,15 @@
 //! | 128x128 by 64, 8 | 425, 273 | 334, 266 |
 //! | 128x256 by 64, 8 | 564, 457 | 521, 511 |
 //!
-//! So does one in a loop that is hardly ever executed. Such a loop is beside the one that is, before the warps of a
-//! block divide its registers among them, and registers are what this takes: NVIDIA's assembler completes each
-//! warp-group product of a kernel before the next one if it has too few of them for one of the products.
+//! # What stays as it is
+//!
+//! - Products without enough columns for such an instruction, and those whose other factor would have to be stored for this.
+//! - Products of so few rows that warps divide k: they exchange factors themselves ([`super::slices`]). With 32 rows and
+//!   four-bit weights of 8192 by 8192 the transposed product takes 29.1 microseconds instead of 34.7 (H200, the fastest of
+//!   six tiles; 32x64 by 256 took 89, as what it moved did not fit into registers).
+//! - Products in a loop that is hardly ever executed. Such a loop is beside the one that is, before the warps of a block divide
+//!   its registers among them, and registers are what this takes: NVIDIA's assembler completes each warp-group product of a
+//!   kernel before the next one if it has too few of them for one of the products.
 
 use llopt_dialects::arith;
 use llopt_dialects::tables::types::RankedTensor;
@@ -65,7 +66,7 @@ use llopt_target::Target;
 use llopt_target::matrix::{MatrixInstruction, instructions_for};
 use melior::ir::{BlockLike, Location, Operation, OperationRef, Value, ValueLike};
 
-use super::products::{elements_of, takes_neighbours};
+use super::products::{elements_of, moves_first_factor};
 use super::relation::element_bits;
 use super::slices::Summed;
 use crate::axis::AxisAnalysis;
@@ -87,28 +88,27 @@ pub(super) fn transpose<'c: 'a, 'a>(function: OperationRef<'c, 'a>, target: Targ
         products.extend(summed.and_then(|summed| {
             let is_rare = summed.around.operation().discardable_attr(RARE).is_some();
             let by = multiplied_by(summed.dot, target).filter(|_| !is_rare)?;
-            Some((summed, by))
+            let widened = widened_load(summed.dot.b())?;
+            is_loaded(summed.dot.a(), widened).then_some((summed, by, widened))
         }));
     });
     if products.is_empty() {
         return;
     }
     let facts = AxisAnalysis::of(function);
-    for (product, by) in products {
-        let widened = product.dot.b();
-        let neighbours = neighbours(widened, &facts);
-        let lies_along_k = || {
-            let along = widened_load(widened).and_then(|of| contiguities(of, &facts));
-            along.is_some_and(|[k, row]| k > row)
+    for (product, by, widened) in products {
+        // Nothing is known of a load that has other dimensions than the factor.
+        let along = contiguities(widened, &facts).unwrap_or([1; 2]);
+        match by {
+            Multiplying::Groups => turn(&product, neighbours(product.dot.b(), widened, along)),
+            Multiplying::Warps if along[0] > along[1] => turn(&product, 1),
+            Multiplying::Warps => None,
         };
-        if by == Multiplying::Groups || lies_along_k() {
-            turn(&product, neighbours);
-        }
     }
 }
 
 /// What multiplies.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Multiplying {
     /// Groups of warps, which take only the first factor from registers.
     Groups,
@@ -116,8 +116,7 @@ enum Multiplying {
     Warps,
 }
 
-/// What multiplies the transposed product, if the second factor is widened and the first is not, and an instruction takes
-/// the widened one more cheaply in the first place.
+/// What multiplies the transposed product, if an instruction takes a widened second factor more cheaply in the first place.
 fn multiplied_by(dot: DotOp<'_, '_>, target: Target) -> Option<Multiplying> {
     let [a, b, d] = [dot.a(), dot.b(), dot.d()].map(|value| RankedTensor::of(value.r#type()));
     let (a, b, d) = (a?, b?, d?);
@@ -127,29 +126,21 @@ fn multiplied_by(dot: DotOp<'_, '_>, target: Target) -> Option<Multiplying> {
     let &[rows, columns] = &d.shape()[..] else {
         return None;
     };
-    let available: Vec<&MatrixInstruction> = instructions_for(target, one, other, sum).collect();
-    let mut of_warps = available.iter().filter(|row| row.warps == 1);
+    let is_tall = |row: &MatrixInstruction| columns >= i64::from(row.m);
+    let (of_warps, of_groups): (Vec<&MatrixInstruction>, Vec<_>) =
+        instructions_for(target, one, other, sum).partition(|row| row.warps == 1);
     // Where a tile has the rows of one instruction, warps divide k, and exchange the factors.
-    if of_warps.clone().any(|row| rows <= i64::from(row.m)) {
+    if of_warps.iter().any(|row| rows <= i64::from(row.m)) {
         return None;
     }
-    let by_groups = available.iter().any(|row| {
-        let takes_first = row.a.place.takes_registers() && !row.b.place.takes_registers();
-        row.warps > 1 && takes_first && columns >= i64::from(row.m)
-    });
-    let mut by_warps = || {
-        let is_better = |row: &MatrixInstruction| {
-            !takes_neighbours(row, 0) && takes_neighbours(row, 1) && columns >= i64::from(row.m)
-        };
-        one == other && of_warps.any(|row| is_better(row))
-    };
-    let by = match by_groups {
-        true => Multiplying::Groups,
-        false if by_warps() => Multiplying::Warps,
-        false => return None,
-    };
-    let widened = widened_load(dot.b())?;
-    is_loaded(dot.a(), widened).then_some(by)
+    let takes_first =
+        |row: &MatrixInstruction| row.a.place.takes_registers() && !row.b.place.takes_registers();
+    if of_groups.iter().any(|row| takes_first(row) && is_tall(row)) {
+        return Some(Multiplying::Groups);
+    }
+    let is_better = |row: &MatrixInstruction| moves_first_factor(row) && is_tall(row);
+    let by_warps = one == other && of_warps.iter().any(|row| is_better(row));
+    by_warps.then_some(Multiplying::Warps)
 }
 
 /// Whether a tensor is loaded: through pointers, or from a buffer to which its block is copied.
@@ -228,7 +219,7 @@ fn contiguities(of: Widened<'_, '_>, facts: &AxisAnalysis) -> Option<[u64; 2]> {
 
 /// The number of columns of a widened factor in a word of memory, such that one thread may have all these rows of the
 /// transposed factor: one, two or four.
-fn neighbours<'c: 'a, 'a>(factor: Value<'c, 'a>, facts: &AxisAnalysis) -> i64 {
+fn neighbours(factor: Value<'_, '_>, of: Widened<'_, '_>, [down, across]: [u64; 2]) -> i64 {
     let columns = |value: Value| {
         let tensor = RankedTensor::of(value.r#type())?;
         let &[_, columns] = &tensor.shape()[..] else {
@@ -236,16 +227,16 @@ fn neighbours<'c: 'a, 'a>(factor: Value<'c, 'a>, facts: &AxisAnalysis) -> i64 {
         };
         Some((columns, element_bits(tensor)))
     };
-    let of_load = widened_load(factor).and_then(|of| {
-        let (of_factor, (extent, bits)) = (columns(factor)?, columns(of.loaded)?);
-        let [down, across] = contiguities(of, facts)?;
-        let in_word = i64::from(u32::BITS / bits);
-        // More of them would need more rows than a thread has of one tile, or of two.
-        let rows = if extent >= 2 * TILE { 4 } else { 2 };
-        let lies_so = extent == of_factor.0 && extent >= TILE && across > down;
-        lies_so.then(|| in_word.min(across as i64).min(rows))
-    });
-    of_load.unwrap_or(1)
+    let (Some((wanted, _)), Some((extent, bits))) = (columns(factor), columns(of.loaded)) else {
+        return 1;
+    };
+    let in_word = i64::from(u32::BITS / bits);
+    // More of them would need more rows than a thread has of one tile, or of two.
+    let rows = if extent >= 2 * TILE { 4 } else { 2 };
+    match extent == wanted && extent >= TILE && across > down {
+        true => in_word.min(across as i64).min(rows),
+        false => 1,
+    }
 }
 
 /// The order in which the rows of a matrix are given to an instruction.

@@ -272,7 +272,7 @@ fn integer_to_float(
     if lowering.type_of(operand(op, 0))?.element() == Element::Int(8) {
         let to = lowering.result_type(op)?.element();
         let bytes = lowering.registers(operand(op, 0));
-        if let Some(values) = widened_int8(lowering.e, lowering.hooks(), (&bytes, is_signed), to) {
+        if let Some(values) = widened_int8(lowering.e, lowering.hooks(), &bytes, is_signed, to) {
             lowering.bind_result(op, values);
             return Ok(());
         }
@@ -327,7 +327,8 @@ pub(crate) fn check_arithmetic(
 fn widened_int8<'ctx>(
     e: &Emitter<'ctx>,
     hooks: &dyn Hooks,
-    (integers, is_signed): (&Registers<'ctx>, bool),
+    integers: &Registers<'ctx>,
+    is_signed: bool,
     to: Element,
 ) -> Option<Registers<'ctx>> {
     if integers.len() < 2 || order_in_words(e, integers).is_none() {

@@ -308,7 +308,7 @@ impl Hooks for Nvptx {
         is_signed: bool,
         to: Element,
     ) -> Option<Vec<V<'ctx>>> {
-        widen::widen_int8(e, self.target, (word, is_signed), to)
+        widen::widen_int8(e, self.target, word, is_signed, to)
     }
 
     fn print<'ctx>(

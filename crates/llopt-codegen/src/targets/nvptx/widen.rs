@@ -36,7 +36,8 @@ fn word<'ctx>(e: &Emitter<'ctx>, bits: u32) -> V<'ctx> {
 pub fn widen_int8<'ctx>(
     e: &Emitter<'ctx>,
     target: Target,
-    (integers, is_signed): (V<'ctx>, bool),
+    integers: V<'ctx>,
+    is_signed: bool,
     to: Element,
 ) -> Option<Vec<V<'ctx>>> {
     let pairs = e.vector(to.llvm(e.context), 2).into();
