@@ -105,6 +105,7 @@ pub static PASSES: &[&PassSpec] = &[
     &longest_first::REWRITE,
     &narrow_arithmetic::REWRITE,
     &narrow_sums::REWRITE,
+    &loops::CARRY_NUMBERS,
     &loops::FLATTEN,
     &loops::MERGE_INDUCTIONS,
     &loops::UNROLL,

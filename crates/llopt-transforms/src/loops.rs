@@ -20,6 +20,7 @@
 //! - [`unroll::unroll`] makes one iteration of a few.
 //! - [`flatten::flatten`] makes one loop of two nested ones.
 //! - [`MERGE_INDUCTIONS`] computes carried numbers that count with the loop from its induction variable.
+//! - [`CARRY_NUMBERS`] carries one number instead of a tensor of which all elements advance by it.
 //! - [`concatenate::Concatenation`] makes one loop of two that follow one another.
 //! - [`motion::hoist_invariants`] and [`motion::sink_into_branch`] move operations without effects to where they run
 //!   less often, [`motion::sink_behind`] to where their results do not occupy registers in a loop.
@@ -45,10 +46,12 @@ pub(crate) mod needs;
 pub mod peel;
 pub mod pipeline;
 pub mod rotate;
+pub mod uniform_inductions;
 pub mod unroll;
 pub(crate) mod vectorize;
 pub mod view;
 
 pub use flatten::FLATTEN;
 pub use merge_inductions::MERGE_INDUCTIONS;
+pub use uniform_inductions::CARRY_NUMBERS;
 pub use unroll::UNROLL;

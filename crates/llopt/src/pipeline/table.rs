@@ -58,6 +58,9 @@ pub(super) const STEPS: &[Step] = &[
         )
         .ensures(&[P::Inlined]),
     SIMPLIFY.step(CANONICALIZE),
+    SIMPLIFY
+        .pass(&loops::CARRY_NUMBERS)
+        .requires(&[P::Structured]),
     // What is computed of two numbers that are one now is the same.
     SIMPLIFY
         .pass(&loops::MERGE_INDUCTIONS)

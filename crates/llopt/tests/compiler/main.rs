@@ -38,6 +38,7 @@ mod shifted_sums;
 mod split_k;
 mod tensor_copies;
 mod tile_parts;
+mod uniform_inductions;
 mod warp_groups;
 mod whole_tiles;
 mod wide_iterations;
