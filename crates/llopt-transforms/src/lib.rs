@@ -118,6 +118,7 @@ pub static PASSES: &[&PassSpec] = &[
     &pipelining::stages::SCHEDULE,
     &pipelining::PIPELINE,
     &pipelining::prefetch::PREFETCH,
+    &pipelining::SPREAD_COPIES,
     &pipelining::TAKE_TURNS,
     &row_iterations::REWRITE,
     &scaled_dot::REWRITE,

@@ -101,6 +101,7 @@ mod rewrite;
 pub(crate) mod ring;
 mod running;
 mod slice;
+mod spread_copies;
 pub mod stages;
 pub(crate) mod stores;
 mod streamed_registers;
@@ -125,6 +126,7 @@ use crate::matrix::accumulators;
 use crate::products::multiplies;
 pub use account::{LoopAccount, Pipelined, PlacedUnit, Producer};
 pub use ping_pong::{DIALECTS as TURN_DIALECTS, TAKE_TURNS, Turns, TurnsAccount, take_turns};
+pub use spread_copies::SPREAD_COPIES;
 pub use warps::choose as choose_warps;
 
 pub(crate) use account::place;

@@ -224,6 +224,10 @@ pub(super) const STEPS: &[Step] = &[
     PIPELINING
         .call(&pipelining::PIPELINE, configured::pipeline_loops)
         .requires(&[P::Structured, P::Layouts]),
+    PIPELINING
+        .pass(&pipelining::SPREAD_COPIES)
+        .when(&[Condition::Has(Feature::AsyncCopy), Condition::OneBlock])
+        .requires(&[P::Layouts]),
     // Pipelining recognises the loads of products' factors by their pointers, so this comes after it.
     BUFFERS
         .pass(&buffer_ops::REWRITE)
