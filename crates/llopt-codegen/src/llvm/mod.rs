@@ -3,6 +3,7 @@
 pub(crate) mod addresses;
 pub(crate) mod block_order;
 pub(crate) mod c_api;
+pub(crate) mod constants_last;
 pub(crate) mod demand_order;
 pub mod device_library;
 pub mod diagnostics;

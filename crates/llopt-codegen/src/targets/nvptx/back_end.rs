@@ -11,7 +11,9 @@ use super::{Nvptx, library};
 use crate::llvm::c_api::OmittedPass;
 use crate::llvm::instructions::change_all;
 use crate::llvm::library_search::Library;
-use crate::llvm::{c_api, demand_order, early_values, recurrences, rows_apart, trip_counts};
+use crate::llvm::{
+    c_api, constants_last, demand_order, early_values, recurrences, rows_apart, trip_counts,
+};
 use crate::options::CodegenOptions;
 use crate::targets::back_end::{BackEnd, Effect, VendorPasses};
 
@@ -89,6 +91,7 @@ impl BackEnd for Nvptx {
     fn after_optimization(&self, module: &Module<'_>) -> bool {
         widen_indices(module);
         fold_address_offsets(module);
+        constants_last::add(module, self.target, self);
         rows_apart::advance_one(module, self.target, self);
         recurrences::hide_beginnings(module);
         trip_counts::show(module);
