@@ -13,11 +13,11 @@
 
 // Of 64 lanes, 32 have rows that others have, too: two warps would store all of them without that.
 // WIDE: #[[IN:.+]] = #ttg.blocked<{sizePerThread = [16, 4], threadsPerWarp = [2, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
-// WIDE: #[[OUT:.+]] = #ttg.linear<{register = [], lane = {{\[}}[1], [2], [4], [8], [16], [0]], warp = {{\[}}[32], [64]], block = []}>
+// WIDE: #[[WHOLE:.+]] = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [32, 2], warpsPerCTA = [4, 1], order = [1, 0]}>
 // WIDE-LABEL: @rows
 // WIDE: tt.load {{.*}} #[[IN]]>
-// WIDE: ttg.convert_layout {{.*}} -> tensor<128xf32, #[[OUT]]>
-// WIDE: tt.store {{.*}} #[[OUT]]>
+// WIDE: ttg.convert_layout {{.*}} -> tensor<128xf32, #ttg.slice<{dim = 1, parent = #[[WHOLE]]}>>
+// WIDE: tt.store {{.*}} #ttg.slice<{dim = 1, parent = #[[WHOLE]]}>>
 tt.func public @rows(%from: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %to: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
   %r = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
   %c = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>

@@ -244,7 +244,8 @@ impl GlobalAccess<'_> {
 
     /// The layouts of a load in which each thread has more neighbours than one instruction moves, up to a sector. No two
     /// lanes load parts of one sector then, and ops that combine or compare neighbours exchange less between threads; but
-    /// each instruction requests more lines. None for what is stored: parts of a sector are stored one by one.
+    /// each instruction requests more lines. None for what is stored: parts of a sector are stored one by one. Where other dimensions
+    /// have room for lanes, also those with fewer lanes along the neighbours, each of which has several such runs.
     ///
     /// # Errors
     /// When a number of warps, threads or a size is not a power of two.
@@ -270,21 +271,23 @@ impl GlobalAccess<'_> {
         let vectors = std::iter::successors(Some(2 * self.vector_along(dim, target)), |vector| {
             Some(2 * vector)
         });
-        vectors
-            .take_while(|vector| *vector <= most)
-            .map(|vector| {
-                let mut size_per_thread = vec![1; self.shape.len()];
-                size_per_thread[dim] = vector as u32;
-                Blocked::spread(
-                    self.shape,
-                    &size_per_thread,
-                    &order,
-                    num_warps,
-                    threads_per_warp,
-                    cga_layout.clone(),
-                )
-            })
-            .collect()
+        let mut encodings = Vec::new();
+        for vector in vectors.take_while(|vector| *vector <= most) {
+            let mut size_per_thread = vec![1; self.shape.len()];
+            size_per_thread[dim] = vector as u32;
+            let cga = cga_layout.clone();
+            let lanes = threads_per_warp;
+            let mut encoding =
+                Blocked::spread(self.shape, &size_per_thread, &order, num_warps, lanes, cga)?;
+            loop {
+                encodings.push(encoding.clone());
+                match fewer_lanes(&encoding, dim, &share) {
+                    Some(next) => encoding = next,
+                    None => break,
+                }
+            }
+        }
+        Ok(encodings)
     }
 
     /// The layouts with dimensions in this order, one for each width of vectors.
@@ -330,6 +333,25 @@ impl GlobalAccess<'_> {
         }
         Ok(encodings)
     }
+}
+
+/// The layout with half as many lanes along a dimension, and twice as many along the next one that has room for them.
+fn fewer_lanes(encoding: &Blocked, dim: usize, share: &[u64]) -> Option<Blocked> {
+    let has_room = |other: usize| {
+        let threads = encoding.threads_per_warp[other] * encoding.warps_per_cta[other];
+        u64::from(2 * threads * encoding.size_per_thread[other]) <= share[other]
+    };
+    let others = encoding.order.iter().map(|other| *other as usize);
+    let to = others
+        .clone()
+        .find(|other| *other != dim && has_room(*other))?;
+    let mut fewer = encoding.clone();
+    if fewer.threads_per_warp[dim] < 2 {
+        return None;
+    }
+    fewer.threads_per_warp[dim] /= 2;
+    fewer.threads_per_warp[to] *= 2;
+    Some(fewer)
 }
 
 /// The layout with the same lanes and warps in which each thread's elements along an axis follow each other; `None` if
@@ -391,6 +413,24 @@ mod tests {
         assert_eq!(layout.threads_per_warp, [4, 8]);
         assert_eq!(layout.warps_per_cta, [4, 1]);
         assert_eq!(layout.order, [1, 0]);
+    }
+
+    #[test]
+    fn lanes_leave_the_neighbours_where_other_dimensions_have_room() {
+        let rows = pointer(4, &[1, 64], &[4, 256]);
+        let cga = CgaLayout::single(2);
+        let lanes = |rows_of_tile: u64| {
+            let shape = [rows_of_tile, 64];
+            let access = access(&shape, 32, &rows);
+            let found = access.encodings_in_sectors(4, 32, &cga, target()).unwrap();
+            let sectors = found.iter().all(|one| one.size_per_thread == [1, 8]);
+            assert!(sectors, "{found:?}");
+            let lanes = found.into_iter().map(|one| one.threads_per_warp);
+            lanes.collect::<Vec<_>>()
+        };
+        assert_eq!(lanes(16), [[4, 8]]);
+        assert_eq!(lanes(32), [[4, 8], [8, 4]]);
+        assert_eq!(lanes(128), [[4, 8], [8, 4], [16, 2], [32, 1]]);
     }
 
     #[test]
