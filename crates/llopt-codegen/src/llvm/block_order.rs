@@ -282,6 +282,21 @@ pub(crate) fn words(of: AnyTypeEnum<'_>) -> u32 {
     }
 }
 
+/// What is kept beside loops, given by the numbers of their blocks, of those at a place of which more words are live than there
+/// are registers.
+pub(crate) fn scarce<T>(flow: &Flow<'_>, registers: u32, loops: Vec<(Vec<usize>, T)>) -> Vec<T> {
+    if loops.is_empty() {
+        return Vec::new();
+    }
+    let liveness = Liveness::of(flow, |value| words(value.get_type()));
+    let is_scarce = |blocks: &[usize]| {
+        let mut all = blocks.iter();
+        all.any(|&block| liveness.most_words(flow, block) > registers)
+    };
+    let scarce = loops.into_iter().filter(|(blocks, _)| is_scarce(blocks));
+    scarce.map(|(_, kept)| kept).collect()
+}
+
 /// The largest number of words of a block's own values that are live at the same time, in an order of its instructions.
 pub(crate) fn peak(nodes: &[Node], sequence: &[usize]) -> u32 {
     let mut is_alive: Vec<bool> = nodes.iter().map(|node| node.is_kept).collect();

@@ -18,7 +18,8 @@
 //! # Which
 //!
 //! Sums are read as linear forms: values, each once, with a sign, and a constant modulo `2^32`. Those of a block of an innermost loop
-//! that differ in the constant alone are a family. What addresses are computed from is left: there an access adds the constant.
+//! that differ in the constant alone are a family. (Not as polynomials, as in [`super::rows_apart`]: a product is one value here, so that
+//! nothing is multiplied anew.) What addresses are computed from is left: there an access adds the constant.
 //!
 //! # What keeps it
 //!
@@ -27,18 +28,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::module::Module;
-use inkwell::types::IntType;
-use inkwell::values::{BasicValue, FunctionValue, InstructionOpcode, InstructionValue, IntValue};
+use inkwell::values::{FunctionValue, InstructionOpcode, InstructionValue, IntValue};
 
 use llopt_target::Target;
 
-use crate::llvm::block_order::words;
+use crate::llvm::block_order::scarce;
 use crate::llvm::instructions::{integer_operand, users};
-use crate::llvm::liveness::{Flow, Liveness};
+use crate::llvm::liveness::Flow;
 use crate::targets::back_end::BackEnd;
 
 /// The fewest constants of a family.
@@ -57,7 +56,7 @@ pub(crate) fn add(module: &Module<'_>, target: Target, back_end: &dyn BackEnd) {
         };
         for family in families(function, target.registers_of_each(threads)) {
             // A builder at an instruction of a block, and integers of one width: nothing fails.
-            let _ = family.rewrite(&builder);
+            let _ = family.rewrite(&builder, back_end);
         }
     }
 }
@@ -65,24 +64,17 @@ pub(crate) fn add(module: &Module<'_>, target: Target, back_end: &dyn BackEnd) {
 /// The families of the innermost loops at a place of which more words are live than there are registers.
 fn families(function: FunctionValue<'_>, registers: u32) -> Vec<Family<'_>> {
     let flow = Flow::of(function.get_basic_blocks());
-    let of_block = |block: usize| (block, families_of(flow.blocks[block]));
-    let mut loops: Vec<Vec<(usize, Vec<Family>)>> = Vec::new();
-    for blocks in flow.innermost_loops() {
-        let all: Vec<_> = blocks.into_iter().map(of_block).collect();
-        if all.iter().any(|(_, families)| !families.is_empty()) {
-            loops.push(all);
-        }
-    }
-    if loops.is_empty() {
-        return Vec::new();
-    }
-    let liveness = Liveness::of(&flow, |value| words(value.get_type()));
-    loops.retain(|blocks| {
-        let mut all = blocks.iter();
-        all.any(|(block, _)| liveness.most_words(&flow, *block) > registers)
-    });
-    let all = loops.into_iter().flatten();
-    all.flat_map(|(_, families)| families).collect()
+    let of_loop = |blocks: Vec<usize>| {
+        let own = blocks
+            .iter()
+            .flat_map(|&block| families_of(flow.blocks[block]));
+        let own: Vec<Family> = own.collect();
+        (blocks, own)
+    };
+    let mut loops: Vec<_> = flow.innermost_loops().into_iter().map(of_loop).collect();
+    loops.retain(|(_, families)| !families.is_empty());
+    let scarce = scarce(&flow, registers, loops);
+    scarce.into_iter().flatten().collect()
 }
 
 /// What a sum is without its constant: values by their numbers, and whether each is subtracted.
@@ -207,7 +199,7 @@ impl<'ctx> Family<'ctx> {
     }
 
     /// Computes the sum before the first member, and all members from it; `None` if LLVM refuses.
-    fn rewrite(&self, builder: &Builder<'ctx>) -> Option<()> {
+    fn rewrite(&self, builder: &Builder<'ctx>, back_end: &dyn BackEnd) -> Option<()> {
         let (first, _) = self.members.first()?;
         builder.position_before(first);
         let mut values = self.values.clone();
@@ -220,7 +212,7 @@ impl<'ctx> Family<'ctx> {
                 false => builder.build_int_add(sum, *value, "").ok()?,
             };
         }
-        let sum = hidden(builder, sum)?;
+        let sum = IntValue::try_from(back_end.opaque_copy(builder, sum.as_instruction()?)?).ok()?;
         let mut known: HashMap<u32, InstructionValue<'ctx>> = HashMap::new();
         for (member, constant) in &self.members {
             let value = match known.get(constant) {
@@ -239,32 +231,13 @@ impl<'ctx> Family<'ctx> {
     }
 }
 
-/// The same number, of which LLVM does not know what it is.
-fn hidden<'ctx>(builder: &Builder<'ctx>, value: IntValue<'ctx>) -> Option<IntValue<'ctx>> {
-    let of: IntType = value.get_type();
-    let context = of.get_context();
-    let r#type = of.fn_type(&[of.into()], false);
-    let (text, constraints) = ("mov.b32 $0, $1;".to_owned(), "=r,r".to_owned());
-    let moves = context.create_inline_asm(r#type, text, constraints, false, false, None, false);
-    let call = builder
-        .build_indirect_call(r#type, moves, &[value.into()], "")
-        .ok()?;
-    for name in ["nounwind", "memory"] {
-        let kind = Attribute::get_named_enum_kind_id(name);
-        call.add_attribute(
-            AttributeLoc::Function,
-            context.create_enum_attribute(kind, 0),
-        );
-    }
-    IntValue::try_from(call.try_as_basic_value().basic()?.as_instruction_value()?).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use inkwell::context::Context;
     use inkwell::memory_buffer::MemoryBuffer;
 
     use super::*;
+    use crate::targets::back_end::back_end;
 
     /// A loop that counts by a number from memory and computes this with it, after the change; it has to be valid.
     fn changed(computed: &str, registers: u32) -> String {
@@ -291,8 +264,10 @@ mod tests {
         let module = context.create_module_from_ir(buffer).expect("valid text");
         let builder = context.create_builder();
         let function = module.get_function("f").expect("it is there");
+        let back_end = back_end(Target::parse("cuda:90").expect("it is known"));
         for family in families(function, registers) {
-            family.rewrite(&builder).expect("LLVM builds sums");
+            let rewritten = family.rewrite(&builder, &*back_end);
+            rewritten.expect("LLVM builds sums");
         }
         module.verify().expect("a valid module");
         module.print_to_string().to_string()

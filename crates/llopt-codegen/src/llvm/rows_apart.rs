@@ -41,9 +41,9 @@ use inkwell::values::{
 use llopt_target::Target;
 
 use crate::llvm::addresses;
-use crate::llvm::block_order::words;
+use crate::llvm::block_order::scarce;
 use crate::llvm::instructions::{integer_operand, pointer_operand, replace_operand, users};
-use crate::llvm::liveness::{Flow, Liveness};
+use crate::llvm::liveness::Flow;
 use crate::llvm::recurrences::{Hides, Recurrence};
 use crate::targets::back_end::BackEnd;
 
@@ -282,16 +282,7 @@ fn scarce_loops(function: FunctionValue<'_>, registers: u32) -> Vec<Loop<'_>> {
     let loops: Vec<_> = loops
         .filter(|(_, inner)| inner.pointers().len() > 1)
         .collect();
-    if loops.is_empty() {
-        return Vec::new();
-    }
-    let liveness = Liveness::of(&flow, |value| words(value.get_type()));
-    let is_scarce = |blocks: &[usize]| {
-        let mut all = blocks.iter();
-        all.any(|&block| liveness.most_words(&flow, block) > registers)
-    };
-    let scarce = loops.into_iter().filter(|(blocks, _)| is_scarce(blocks));
-    scarce.map(|(_, inner)| inner).collect()
+    scarce(&flow, registers, loops)
 }
 
 /// A loop, its first block first.

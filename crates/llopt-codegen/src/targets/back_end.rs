@@ -1,11 +1,12 @@
 //! Where vendors differ about a whole module: the requirements of LLVM's back ends, their assemblers and their
 //! loaders.
 
+use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::targets::RelocMode;
-use inkwell::values::{FunctionValue, InstructionValue};
+use inkwell::values::{BasicValue, FunctionValue, InstructionValue, IntValue};
 use llopt_target::{Target, Vendor};
 
 use super::amdgpu::{self, Amdgpu};
@@ -14,6 +15,30 @@ use super::nvptx::{self, Nvptx};
 use crate::llvm::c_api::OmittedPass;
 use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
+
+/// An integer that assembly without effects copies, at the place of a builder; `attributes` say what else is known of it.
+pub(crate) fn copy_by_assembly<'ctx>(
+    builder: &Builder<'ctx>,
+    value: InstructionValue<'ctx>,
+    [text, constraints]: [&str; 2],
+    attributes: &[&str],
+) -> Option<InstructionValue<'ctx>> {
+    let own = IntValue::try_from(value).ok()?;
+    let of = own.get_type();
+    let context = of.get_context();
+    let r#type = of.fn_type(&[of.into()], false);
+    let (text, constraints) = (text.to_owned(), constraints.to_owned());
+    let copies = context.create_inline_asm(r#type, text, constraints, false, false, None, false);
+    let call = builder
+        .build_indirect_call(r#type, copies, &[own.into()], "")
+        .expect("bug in llopt: a call at the builder's place");
+    for name in ["nounwind", "memory"].iter().chain(attributes) {
+        let kind = Attribute::get_named_enum_kind_id(name);
+        let attribute = context.create_enum_attribute(kind, 0);
+        call.add_attribute(AttributeLoc::Function, attribute);
+    }
+    call.try_as_basic_value().basic()?.as_instruction_value()
+}
 
 /// The back end of a vendor.
 pub(crate) trait BackEnd {
@@ -73,15 +98,13 @@ pub(crate) trait BackEnd {
         None
     }
 
-    /// A copy of a value of one register at the place of a builder, of which LLVM does not know what it is, if its scheduler and
-    /// allocator decide about registers.
+    /// A copy of an integer of one register at the place of a builder, of which LLVM does not know what it is; `None` for other
+    /// values.
     fn opaque_copy<'ctx>(
         &self,
-        _builder: &Builder<'ctx>,
-        _value: InstructionValue<'ctx>,
-    ) -> Option<InstructionValue<'ctx>> {
-        None
-    }
+        builder: &Builder<'ctx>,
+        value: InstructionValue<'ctx>,
+    ) -> Option<InstructionValue<'ctx>>;
 
     /// Marks the place of a builder as one over which LLVM's scheduler moves no instruction, if there is such a mark.
     fn stop_scheduling<'ctx>(&self, _module: &Module<'ctx>, _builder: &Builder<'ctx>) {}

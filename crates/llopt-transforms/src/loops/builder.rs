@@ -2,6 +2,7 @@
 
 use llopt_dialects::arith::{self, CmpIPredicate};
 use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::tt::SplatOp;
 use llopt_dialects::{math, scf, ub};
 use llopt_mlir::ir::attr;
 use llopt_mlir::rewrite::Rewriter;
@@ -52,6 +53,11 @@ impl<'c: 'a, 'a> Arithmetic<'_, 'c, 'a> {
 
     pub(crate) fn multiply(&mut self, x: Value<'c, 'a>, y: Value<'c, 'a>) -> Value<'c, 'a> {
         self.binary(arith::MulIOp::NAME, x, y)
+    }
+
+    /// A tensor of a type whose elements all are this number.
+    pub(crate) fn splat(&mut self, r#type: Type<'c>, number: Value<'c, 'a>) -> Value<'c, 'a> {
+        self.make(SplatOp::NAME, &[number], r#type, &[])
     }
 
     /// The quotient of unsigned numbers.

@@ -35,7 +35,7 @@ use llopt_mlir::diagnostic::Complaint;
 use llopt_mlir::ir::{AttributeExt, OperationExt, ValueExt};
 use llopt_mlir::pass::{PassRun, PassSpec};
 use llopt_mlir::rewrite::Rewriter;
-use melior::ir::{Location, Operation, OperationRef, Type, TypeLike, Value, ValueLike};
+use melior::ir::{Location, OperationRef, Type, TypeLike, Value, ValueLike};
 
 use super::builder::Arithmetic;
 use super::view::{For, inner_first};
@@ -213,23 +213,21 @@ impl<'c: 'a, 'a> Parts<'c, 'a> {
         }
     }
 
-    /// The sum of a tensor and what is known.
-    fn beside(
+    /// The tensor whose numbers have this sum.
+    fn with(
         &self,
         rewriter: &mut Rewriter<'c, 'a>,
         location: Location<'c>,
-        tensor: Value<'c, 'a>,
+        r#type: Type<'c>,
+        sum: Value<'c, 'a>,
     ) -> Value<'c, 'a> {
+        let mut arithmetic = Arithmetic { rewriter, location };
+        let all = arithmetic.splat(r#type, sum);
         match self.known {
-            Some(known) => Arithmetic { rewriter, location }.add(tensor, known),
-            None => tensor,
+            Some(known) => arithmetic.add(all, known),
+            None => all,
         }
     }
-}
-
-fn put<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, operation: Operation<'c>) -> Value<'c, 'a> {
-    let made = rewriter.insert(operation);
-    made.result_value(0).expect("it has one result")
 }
 
 /// Carries numbers instead of the tensors of a loop for which that is possible, at the same positions.
@@ -251,15 +249,12 @@ fn carry<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) {
     for own in &uniform {
         let (number, next) = (new.carried()[own.index], new.yielded()[own.index]);
         let (tensor, element) = (number.r#type(), initial[own.index].r#type());
-        rewriter.set_to_start(new.body());
-        number.set_type(element);
-        let splat = put(rewriter, SplatOp::build(location, tensor, number));
-        let whole = own.first.beside(rewriter, location, splat);
         let uses: Vec<_> = number.uses().collect();
+        number.set_type(element);
+        rewriter.set_to_start(new.body());
+        let whole = own.first.with(rewriter, location, tensor, number);
         for used in uses {
-            if Some(used.operation) != splat.defining_op() {
-                used.operation.set_operand_value(used.operand, whole);
-            }
+            used.operation.set_operand_value(used.operand, whole);
         }
         rewriter.set_before(new.terminator());
         let mut arithmetic = Arithmetic { rewriter, location };
@@ -275,8 +270,7 @@ fn carry<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) {
         rewriter.set_after(new.operation());
         if results[own.index].has_uses() {
             let last = new.results()[own.index];
-            let splat = put(rewriter, SplatOp::build(location, tensor, last));
-            let whole = own.first.beside(rewriter, location, splat);
+            let whole = own.first.with(rewriter, location, tensor, last);
             results[own.index].replace_all_uses(whole);
         }
     }

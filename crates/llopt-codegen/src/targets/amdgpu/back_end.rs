@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use inkwell::AddressSpace;
-use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::attributes::AttributeLoc;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::module::{FlagBehavior, Linkage, Module};
 use inkwell::targets::RelocMode;
-use inkwell::values::{BasicValue, FunctionValue, InstructionOpcode, InstructionValue, IntValue};
+use inkwell::values::{FunctionValue, InstructionOpcode, InstructionValue};
 use llopt_target::{Feature, Target};
 
 use super::kernel::{ANY_WAVES, WAVES, WORK_GROUP_SIZE};
@@ -19,7 +19,7 @@ use crate::llvm::c_api::OmittedPass;
 use crate::llvm::instructions::{called, change_all};
 use crate::llvm::library_search::Library;
 use crate::options::CodegenOptions;
-use crate::targets::back_end::{BackEnd, Effect, VendorPasses};
+use crate::targets::back_end::{BackEnd, Effect, VendorPasses, copy_by_assembly};
 
 /// The version of the code objects that are emitted, times a hundred.
 const CODE_OBJECT_VERSION: u64 = 500;
@@ -150,25 +150,8 @@ impl BackEnd for Amdgpu {
         builder: &Builder<'ctx>,
         value: InstructionValue<'ctx>,
     ) -> Option<InstructionValue<'ctx>> {
-        let own = IntValue::try_from(value).ok()?;
-        let of = own.get_type();
-        let context = of.get_context();
-        let r#type = of.fn_type(&[of.into()], false);
-        // The result is in a vector register, that of the operand if nothing else needs it.
-        let (text, constraints) = (String::new(), "=v,0".to_owned());
-        let copies =
-            context.create_inline_asm(r#type, text, constraints, false, false, None, false);
-        let call = builder
-            .build_indirect_call(r#type, copies, &[own.into()], "")
-            .expect("bug in llopt: a call at the builder's place");
-        // It has no effect, but is not moved out of a loop.
-        for (name, number) in [("convergent", 0), ("nounwind", 0), ("memory", 0)] {
-            let kind = Attribute::get_named_enum_kind_id(name);
-            let attribute = context.create_enum_attribute(kind, number);
-            call.add_attribute(AttributeLoc::Function, attribute);
-        }
-        let copy = call.try_as_basic_value().basic()?;
-        copy.as_instruction_value()
+        // The result is in a vector register, that of the operand if nothing else needs it. It is not moved out of a loop.
+        copy_by_assembly(builder, value, ["", "=v,0"], &["convergent"])
     }
 
     fn spills(&self, assembly: &str) -> bool {

@@ -1,6 +1,7 @@
 //! The requirements of LLVM's NVPTX back end, `ptxas` and libdevice.
 
 use inkwell::attributes::AttributeLoc;
+use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::module::{FlagBehavior, Module};
 use inkwell::targets::RelocMode;
@@ -15,7 +16,7 @@ use crate::llvm::{
     c_api, constants_last, demand_order, early_values, recurrences, rows_apart, trip_counts,
 };
 use crate::options::CodegenOptions;
-use crate::targets::back_end::{BackEnd, Effect, VendorPasses};
+use crate::targets::back_end::{BackEnd, Effect, VendorPasses, copy_by_assembly};
 
 impl BackEnd for Nvptx {
     fn relocation(&self) -> RelocMode {
@@ -86,6 +87,15 @@ impl BackEnd for Nvptx {
             true => Effect::Load,
             false => Effect::Other,
         }
+    }
+
+    fn opaque_copy<'ctx>(
+        &self,
+        builder: &Builder<'ctx>,
+        value: InstructionValue<'ctx>,
+    ) -> Option<InstructionValue<'ctx>> {
+        // `ptxas` leaves nothing of the move.
+        copy_by_assembly(builder, value, ["mov.b32 $0, $1;", "=r,r"], &[])
     }
 
     fn after_optimization(&self, module: &Module<'_>) -> bool {
