@@ -241,7 +241,7 @@ pub(crate) fn to_llvm<'c, 'ctx>(
     let plans = Rc::new(Plans::new(target));
     pipeline::run(Stage::Memory, context, module, options, &plans, time)?;
     let facts = time.phase("axis info", || {
-        AxisAnalysis::of(module.as_operation()).into_facts()
+        AxisAnalysis::with_proofs(module.as_operation()).into_facts()
     });
     let mut lowered = time.phase("lower", || {
         lower::lower(module, llvm, machine, &facts, &plans, &codegen)

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use inkwell::basic_block::BasicBlock;
 use inkwell::debug_info::DISubprogram;
 use llopt_plan::elementwise;
-use llopt_plan::facts::{DimFacts, ValueFacts};
+use llopt_plan::facts::{DimFacts, Pow2, ValueFacts};
 use llopt_plan::plans::Plans;
 use llopt_plan::tensor::{TensorType, ValueType};
 use llopt_plan::types::Types;
@@ -33,6 +33,9 @@ use crate::walk::late::Late;
 use crate::walk::location::{LineTable, describe};
 use crate::walk::packed_masks::PackedMasks;
 use crate::walk::workers::{KERNEL_BARRIER, Workers};
+
+/// The elements that one access moves, at most: the bytes of the widest vector.
+const MOST_OF_ACCESS: Pow2 = Pow2::from_log2(4);
 
 /// The result of emitting one operation.
 pub(crate) type Lowered<T = ()> = Result<T, CodegenError>;
@@ -229,7 +232,7 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
     /// in one aligned run along which the value does not vary. A mask `i < n` with `n` a multiple of the vector is
     /// then one comparison for the vector, and not one for each element, which the optimiser could not derive, since
     /// it does not know what divides `n`. For the same reason a remainder `i % n` is computed once for a run of `i`, and
-    /// a sum for each of the others.
+    /// a sum for each of the others. What an op promises is believed of what one access moves alone ([`ValueFacts::proven`]).
     fn one_for_each_run(
         &self,
         value: Value<'_, '_>,
@@ -242,20 +245,25 @@ impl<'r, 'ctx> FunctionLowering<'r, 'ctx> {
         if self.late.is_part() {
             return registers;
         }
-        let (Ok(ValueType::Tensor(tensor)), Some(facts)) =
-            (self.type_of(value), self.program.facts.of(value))
+        let known = self.program.facts;
+        let (Ok(ValueType::Tensor(tensor)), Some(facts), Some(proven)) =
+            (self.type_of(value), known.of(value), known.proven(value))
         else {
             return registers;
         };
-        let equal: Vec<u64> = facts.dims.iter().map(|dim| dim.constancy.get()).collect();
+        let equal = facts.dims.iter().zip(&proven.dims);
+        let equal: Vec<u64> = equal
+            .map(|(known, proven)| known.constancy.min(MOST_OF_ACCESS).max(proven.constancy))
+            .map(Pow2::get)
+            .collect();
         // What remains of numbers that follow each other follows each other, too; a division takes long.
         let divides = value
             .defining_op()
             .is_some_and(elementwise::is_integer_quotient);
         if divides {
             let follows = |dim: &DimFacts| dim.contiguity > dim.constancy;
-            let counts: Vec<bool> = facts.dims.iter().map(follows).collect();
-            let runs = facts.dims.iter().zip(&equal).zip(&counts);
+            let counts: Vec<bool> = proven.dims.iter().map(follows).collect();
+            let runs = proven.dims.iter().zip(&equal).zip(&counts);
             let runs: Vec<u64> = runs
                 .map(|((dim, equal), counts)| match counts {
                     true => dim.contiguity.get(),

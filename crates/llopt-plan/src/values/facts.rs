@@ -268,6 +268,8 @@ impl AxisFacts {
 pub struct ValueFacts {
     indices: FxHashMap<*const c_void, usize>,
     facts: Vec<Option<AxisFacts>>,
+    /// The facts that hold whatever ops promise, where these are others.
+    proven: Option<Vec<Option<AxisFacts>>>,
     unknown: AxisFacts,
 }
 
@@ -285,8 +287,27 @@ impl ValueFacts {
         Self {
             indices,
             facts,
+            proven: None,
             unknown: AxisFacts::unknown(1, Pow2::ONE),
         }
+    }
+
+    /// These facts, with those that hold whatever ops promise; they have the same indices.
+    #[must_use]
+    pub fn with_proven(self, proven: Vec<Option<AxisFacts>>) -> Self {
+        Self {
+            proven: Some(proven),
+            ..self
+        }
+    }
+
+    /// What is known about a value even if what ops promise is not true. Programs say of the rows `i % m` of a tile that they
+    /// are contiguous, and rely on it that those which are not are never stored: a promise is one about what a single access
+    /// moves, and nothing else may be concluded from it.
+    pub fn proven<'c>(&self, value: impl ValueLike<'c>) -> Option<&AxisFacts> {
+        let index = self.indices.get(&value.to_raw().ptr)?;
+        let facts = self.proven.as_ref().unwrap_or(&self.facts);
+        facts.get(*index)?.as_ref()
     }
 
     /// What is known about a value.

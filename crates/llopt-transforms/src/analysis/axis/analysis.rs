@@ -31,12 +31,25 @@ pub struct AxisAnalysis {
 impl AxisAnalysis {
     /// Analyses all functions at and below `root`.
     pub fn of<'c: 'a, 'a>(root: OperationRef<'c, 'a>) -> Self {
-        let mut solver = Solver::default();
-        solver.collect(root);
-        solver.seed();
-        solver.solve();
+        let mut solver = Solver::of(root);
+        let facts = solver.solve(true);
         Self {
-            known: ValueFacts::new(solver.indices, solver.facts),
+            known: ValueFacts::new(solver.indices, facts),
+        }
+    }
+
+    /// The same, and what holds whatever ops promise ([`ValueFacts::proven`]).
+    pub fn with_proofs<'c: 'a, 'a>(root: OperationRef<'c, 'a>) -> Self {
+        let mut solver = Solver::of(root);
+        let facts = solver.solve(true);
+        let promised = solver.ops.iter().any(|op| op::promises(op.operation));
+        let proven = promised.then(|| solver.solve(false));
+        let known = ValueFacts::new(solver.indices, facts);
+        Self {
+            known: match proven {
+                Some(proven) => known.with_proven(proven),
+                None => known,
+            },
         }
     }
 
@@ -114,16 +127,21 @@ struct Solver<'c, 'a> {
     entries: Vec<(usize, AxisFacts)>,
     queue: BinaryHeap<Reverse<usize>>,
     queued: Vec<bool>,
+    /// Whether what ops promise is true.
+    trusts: bool,
 }
 
 impl<'c: 'a, 'a> Solver<'c, 'a> {
+    fn of(root: OperationRef<'c, 'a>) -> Self {
+        let mut solver = Self::default();
+        solver.collect(root);
+        solver.users = Users::of(solver.indices.len(), &solver.ops, &solver.numbers);
+        solver
+    }
+
     fn index(&mut self, value: Value<'c, 'a>) -> usize {
-        let next = self.facts.len();
-        let index = *self.indices.entry(key(&value)).or_insert(next);
-        if index == next {
-            self.facts.push(None);
-        }
-        index
+        let next = self.indices.len();
+        *self.indices.entry(key(&value)).or_insert(next)
     }
 
     /// Numbers values, and says where their numbers are.
@@ -179,16 +197,21 @@ impl<'c: 'a, 'a> Solver<'c, 'a> {
         });
     }
 
-    fn seed(&mut self) {
-        self.users = Users::of(self.facts.len(), &self.ops, &self.numbers);
+    /// The facts of all values, by number, if what ops promise is true or whether or not it is.
+    fn solve(&mut self, trusts: bool) -> Vec<Option<AxisFacts>> {
+        self.trusts = trusts;
+        self.facts = vec![None; self.indices.len()];
         self.queued = vec![true; self.ops.len()];
         self.queue = (0..self.ops.len()).map(Reverse).collect();
-        for (value, facts) in std::mem::take(&mut self.entries) {
+        for entry in 0..self.entries.len() {
+            let (value, facts) = self.entries[entry].clone();
             self.descend(value, facts);
         }
+        self.settle();
+        std::mem::take(&mut self.facts)
     }
 
-    fn solve(&mut self) {
+    fn settle(&mut self) {
         let mut updates = Vec::new();
         while let Some(Reverse(position)) = self.queue.pop() {
             self.queued[position] = false;
@@ -215,7 +238,7 @@ impl<'c: 'a, 'a> Solver<'c, 'a> {
                 .map(|&operand| self.facts[operand].as_ref())
                 .collect();
             if let Some(operands) = operands {
-                let results = op::results(op.operation, &operands);
+                let results = op::results(op.operation, &operands, self.trusts);
                 let numbers = self.numbers[op.results.clone()].iter().copied();
                 updates.extend(numbers.zip(results));
             }

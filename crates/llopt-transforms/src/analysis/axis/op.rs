@@ -15,6 +15,9 @@ use melior::ir::{Attribute, BlockLike, OperationRef, Type, TypeLike, Value, Valu
 use super::integer::{self, Binary, Comparison};
 use super::{AxisFacts, Pow2, address, shape};
 
+/// The attributes by which ops and arguments promise contiguity, divisibility and constancy.
+const PROMISES: [&str; 3] = ["tt.contiguity", DIVISIBILITY, "tt.constancy"];
+
 /// The shape and the elements of a type; a scalar has the shape `[1]`.
 struct Typed {
     shape: Vec<u64>,
@@ -119,12 +122,15 @@ pub(super) fn with_promises<'c>(
     facts: AxisFacts,
     lookup: impl Fn(&str) -> Option<Attribute<'c>>,
 ) -> AxisFacts {
-    let numbers = |name: &str| lookup(name).map(promised).unwrap_or_default();
-    facts.with_promises(
-        &numbers("tt.contiguity"),
-        &numbers(DIVISIBILITY),
-        &numbers("tt.constancy"),
-    )
+    let [contiguity, divisibility, constancy] =
+        PROMISES.map(|name| lookup(name).map(promised).unwrap_or_default());
+    facts.with_promises(&contiguity, &divisibility, &constancy)
+}
+
+/// Whether an op promises something of its results.
+pub(super) fn promises(operation: OperationRef<'_, '_>) -> bool {
+    let mut names = PROMISES.iter();
+    names.any(|name| operation.discardable_attr(name).is_some())
 }
 
 /// The numbers of an integer or of a dense constant of them.
@@ -135,12 +141,16 @@ fn promised(attribute: Attribute<'_>) -> Vec<u64> {
     }
 }
 
-/// The facts of the results of an op, from those of its operands.
+/// The facts of the results of an op, from those of its operands, and from what it promises if that is true.
 pub(super) fn results<'c: 'a, 'a>(
     operation: OperationRef<'c, 'a>,
     operands: &[&AxisFacts],
+    trusts: bool,
 ) -> impl Iterator<Item = AxisFacts> {
-    let promises = move |name: &str| operation.discardable_attr(name);
+    let promises = move |name: &str| match trusts {
+        true => operation.discardable_attr(name),
+        false => None,
+    };
     let types = operation.result_types().enumerate();
     types.map(move |(index, r#type)| {
         let typed = Typed::of(r#type);
