@@ -297,6 +297,19 @@ class Simulation(Switched):
         np.testing.assert_array_equal(whole[1024:1536], whole[:512] + whole[512:1024])
         np.testing.assert_array_equal(whole[1536:], np.arange(1536, 2048))
 
+    def test_what_wraps_an_array_shares_its_memory(self):
+        class Wrapper:
+            def __init__(self, data):
+                self.data, self.dtype = data, data.dtype
+
+            def data_ptr(self):
+                return self.data.data_ptr()
+
+        triton_llopt.simulate("cuda:90")
+        x, y = Array(np.ones(100, np.float32)), Array(np.zeros(100, np.float32))
+        kernels.add[(1,)](Wrapper(x), Wrapper(x), Wrapper(y), 100, BLOCK=128)
+        self.assertEqual(np.asarray(y).tolist(), [2.0] * 100)
+
     def test_the_autotuner_chooses(self):
         triton_llopt.simulate("cuda:90")
         x, y, out = self.vectors(512)

@@ -35,10 +35,9 @@ def allocation(tensor):
     if hasattr(tensor, "untyped_storage"):
         storage = tensor.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
-    if hasattr(tensor, "base"):
-        # Triton's wrapper that gives a tensor another element type.
-        return allocation(tensor.base)
-    return None
+    # Triton's wrapper that gives a tensor another element type has it as its base, those of libraries as their data.
+    wrapped = next((getattr(tensor, name) for name in ("base", "data") if hasattr(tensor, name)), None)
+    return None if wrapped is None or wrapped is tensor else allocation(wrapped)
 
 
 def _object(about, address, shape, strides, fill_nan=False):
