@@ -62,6 +62,7 @@ mod observed;
 mod parameter;
 mod reading;
 mod slices;
+mod store_parts;
 mod storing;
 mod tile;
 mod version;
@@ -317,6 +318,12 @@ fn rewrite_loop<'c: 'a, 'a>(
         tiles.clone_from(&slices.tiles);
     }
     let conditions = reading.conditions.all().count();
+    let room = room.asked_by(of);
+    let factors = tiles.iter().map(|tile| tile.tensor.bytes()).sum();
+    let parts = |tile: &Tile| match is_repeated(of, narrow) {
+        true => store_parts::parts(tile, factors, room),
+        false => 1,
+    };
     // A parameter is added after all else is known to be possible.
     let of_tile = tensors.iter().zip(&tiles);
     let parameters = of_tile
@@ -325,6 +332,7 @@ fn rewrite_loop<'c: 'a, 'a>(
     let stores: Vec<(Tile, Value)> = stored_tiles
         .into_iter()
         .map(|(tile, tensor)| {
+            let tile = tile.part(parts(&tile));
             let parameter = parameter::parameter(function, &tensor, &tile);
             (tile, parameter)
         })

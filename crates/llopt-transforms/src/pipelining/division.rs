@@ -123,7 +123,13 @@ pub(super) fn divide<'c: 'a, 'a>(
     if candidate.loads.iter().any(meets) {
         return Err("a loop around it may store to what it loads from".to_owned());
     }
-    let others = candidate.other_bytes(root, plans)? + HANDED_OVER;
+    let spared: u64 = request
+        .nest
+        .iter()
+        .copied()
+        .map(late_waits::spared_bytes)
+        .sum();
+    let others = candidate.other_bytes(root, plans)?.saturating_sub(spared) + HANDED_OVER;
     let (is_persistent, wanted) = (request.is_persistent(), request.wanted);
     let block = Block::of(candidate, is_persistent, wanted, scheduled, others, plans);
     let chain = chain(candidate, plans);

@@ -15,9 +15,10 @@
 //! warps synchronise anyway, since a product reads what all of them have stored.
 //!
 //! The buffer is then occupied for the whole loop, so this is for loops in which nothing else could use its memory
-//! meanwhile: those whose rings are live as long.
+//! meanwhile: those whose rings are live as long. Copies of blocks of one type, as of the parts of a tile, take turns in two
+//! buffers: one is read while the other is filled.
 
-use llopt_dialects::tables::types::{MemDesc, MemDescParts};
+use llopt_dialects::tables::types::{MemDesc, MemDescParts, RankedTensor};
 use llopt_dialects::ttg::{LocalAllocOp, LocalStoreOp};
 use llopt_dialects::ttng::{
     AsyncTMACopyLocalToGlobalOp, AsyncTMAReduceOp, TMAStoreWaitOp, WarpGroupDotOp,
@@ -27,6 +28,9 @@ use llopt_mlir::rewrite::Rewriter;
 use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::loops::view::For;
+
+/// Buffers in which copies of blocks of one type take turns.
+const IN_TURN: usize = 2;
 
 /// The buffer that an operation copies from, if it does.
 fn copied_from<'c: 'a, 'a>(operation: OperationRef<'c, 'a>) -> Option<Value<'c, 'a>> {
@@ -85,8 +89,8 @@ fn last_filling<'c: 'a, 'a>(of: For<'c, 'a>, until: OperationRef<'c, 'a>) -> Ope
     last
 }
 
-/// Defers the waits of a loop's copies.
-pub(super) fn defer<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) {
+/// The copies of a loop whose waits can be deferred: all, as they are counted, or none.
+fn copies<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<Copy<'c, 'a>> {
     let operations = of.operations();
     let copies: Vec<Copy> = operations
         .iter()
@@ -95,29 +99,61 @@ pub(super) fn defer<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>
     let waits = operations
         .iter()
         .filter(|operation| TMAStoreWaitOp::of(**operation).is_some());
-    // Copies are counted, so all of them have to be known.
-    if copies.is_empty() || waits.count() != copies.len() {
+    if waits.count() == copies.len() {
+        copies
+    } else {
+        Vec::new()
+    }
+}
+
+/// In how many buffers copies take turns.
+fn buffers_of(copies: &[Copy<'_, '_>]) -> usize {
+    let types = copies.iter().map(|copy| copy.buffer.result().r#type());
+    let is_one_type = types
+        .clone()
+        .zip(types.skip(1))
+        .all(|(one, next)| one == next);
+    match is_one_type && copies.len() % IN_TURN == 0 {
+        true => copies.len().min(IN_TURN),
+        false => copies.len(),
+    }
+}
+
+/// Bytes that the buffers of a loop's copies take now, and do not take when their waits are deferred.
+pub(super) fn spared_bytes(of: For<'_, '_>) -> u64 {
+    let copies = copies(of);
+    let spared = copies.iter().skip(buffers_of(&copies));
+    let tensors = spared.filter_map(|copy| RankedTensor::of(copy.buffer.src()?.r#type()));
+    tensors.map(RankedTensor::bytes).sum()
+}
+
+/// Defers the waits of a loop's copies.
+pub(super) fn defer<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>) {
+    let copies = copies(of);
+    if copies.is_empty() {
         return;
     }
-    let others = copies.len() as i64 - 1;
-    for Copy { buffer, wait } in &copies {
+    let count = buffers_of(&copies);
+    let mut places: Vec<Value> = Vec::new();
+    for (number, Copy { buffer, wait }) in copies.iter().enumerate() {
         let (source, value) = (buffer.src(), buffer.result());
         let parts = MemDesc::of(value.r#type()).and_then(MemDesc::parts);
         let (Some(source), Some(parts)) = (source, parts) else {
             continue;
         };
         let location = buffer.operation().loc();
-        let mutable = MemDesc::get(&MemDescParts {
-            mutable: true,
-            ..parts
-        });
-        rewriter.set_before(of.operation());
-        let place = rewriter.insert(LocalAllocOp::build(location, mutable, None, None));
-        let Some(place) = place.result_value(0) else {
-            continue;
-        };
+        if number < count {
+            let mutable = MemDesc::get(&MemDescParts {
+                mutable: true,
+                ..parts
+            });
+            rewriter.set_before(of.operation());
+            let place = rewriter.insert(LocalAllocOp::build(location, mutable, None, None));
+            places.extend(place.result_value(0));
+        }
+        let place = places[number % count];
         rewriter.set_before(last_filling(of, buffer.operation()));
-        rewriter.insert(TMAStoreWaitOp::build(location, others));
+        rewriter.insert(TMAStoreWaitOp::build(location, count as i64 - 1));
         rewriter.set_before(buffer.operation());
         rewriter.insert(LocalStoreOp::build(location, source, place));
         rewriter.replace(buffer.operation(), &[place]);

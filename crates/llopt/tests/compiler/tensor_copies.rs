@@ -440,8 +440,12 @@ fn blocks_that_compute_several_programs_leave_what_one_for_each_leaves() -> Resu
             options.dependent_launch = true;
         })?;
         ensure!(engine.compilation.metadata.program_extents, "one for each");
-        // Two factors and the result.
-        ensure!(engine.compilation.metadata.argument_tensors.len() == 3);
+        // Two factors and the result, which is stored in parts: it has 128 KiB, and the factors of three stages 144.
+        let tensors = &engine.compilation.metadata.argument_tensors;
+        ensure!(tensors.len() == 3);
+        ensure!(
+            tensors[2].encoding.block_size[0] == 128 && tensors[2].encoding.block_size[1] < 256
+        );
         for _ in 0..6 {
             let of = large_sizes(&mut numbers, form);
             let grid = [of.m.div_ceil(128) as u32, of.n.div_ceil(256) as u32, 1];

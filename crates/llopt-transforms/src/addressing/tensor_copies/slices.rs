@@ -62,6 +62,14 @@ pub struct Room {
 }
 
 impl Room {
+    /// The same with the stages that a loop asks for.
+    pub(super) fn asked_by(self, of: For<'_, '_>) -> Self {
+        Self {
+            stages: asked_stages(of.operation()).unwrap_or(self.stages),
+            ..self
+        }
+    }
+
     /// Bytes to which copies are outstanding while a product reads what came before, in so many slices of tiles of so many
     /// bytes; `None` if not even that fits.
     fn outstanding(self, bytes: u64, slices: u64) -> Option<u64> {
@@ -112,10 +120,7 @@ impl<'c: 'a, 'a> Slices<'c, 'a> {
         reading: &mut Reading<'c, 'a>,
         room: Room,
     ) -> Option<Self> {
-        let room = Room {
-            stages: asked_stages(of.operation()).unwrap_or(room.stages),
-            ..room
-        };
+        let room = room.asked_by(of);
         let [a, b] = tiles else {
             return None;
         };

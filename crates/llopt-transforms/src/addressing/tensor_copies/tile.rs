@@ -146,6 +146,19 @@ impl<'c: 'a, 'a> Tile<'c, 'a> {
         Ok(tile)
     }
 
+    /// The first of so many equal parts of a store's tile along the contiguous dimension. Its access remains that of the tile.
+    pub(super) fn part(&self, parts: i64) -> Self {
+        let mut part = self.clone();
+        let mut shape = self.tensor.shape();
+        if let (Some(dim), Some(extent)) = (part.dims.last_mut(), shape.last_mut()) {
+            dim.size /= parts;
+            *extent /= parts;
+        }
+        part.tensor = RankedTensor::of(RankedTensor::get(&shape, self.tensor.element(), None))
+            .expect("the type of a tensor");
+        part
+    }
+
     /// The type of the block that a copy moves.
     pub(super) fn block(&self) -> Type<'c> {
         let shape = self.tensor.shape();

@@ -1,7 +1,7 @@
 //! Writing a loop with copies, beside the loop as it was.
 
 use llopt_dialects::arith::{ExtSIOp, TruncIOp};
-use llopt_dialects::tables::types::TensorDesc;
+use llopt_dialects::tables::types::{RankedTensor, TensorDesc};
 use llopt_dialects::tt;
 use llopt_mlir::ir::{OperationExt, ValueExt, Walk, attr};
 use llopt_mlir::rewrite::Rewriter;
@@ -11,6 +11,7 @@ use melior::ir::{Location, Operation, OperationRef, Type, Value, ValueLike};
 use super::exact::{Exact, Variable};
 use super::reading::Reading;
 use super::slices::Division;
+use super::store_parts;
 use super::tile::Tile;
 use crate::choice::VERSIONS;
 use crate::loops::builder::{Arithmetic, IN_CONTEXT};
@@ -28,7 +29,7 @@ pub(super) struct Version<'r, 'c, 'a> {
     pub(super) tiles: &'r [Tile<'c, 'a>],
     /// How its tiles became slices, if they did.
     pub(super) slices: Option<Division>,
-    /// The stores after the loop that are to become copies, and the descriptor of each.
+    /// The stores after the loop that are to become copies, each with the tile of its first part, and the descriptor of each.
     pub(super) stores: &'r [(Tile<'c, 'a>, Value<'c, 'a>)],
     pub(super) reading: &'r Reading<'c, 'a>,
     /// The descriptor of each tile, if it is a parameter.
@@ -109,6 +110,10 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
     ) -> If<'c, 'a> {
         let location = tile.access.loc();
         rewriter.set_before(tile.access);
+        // The tile is that of a part.
+        let columns = |tensor: RankedTensor| tensor.shape().last().copied().unwrap_or(1);
+        let whole = RankedTensor::of(store.value().r#type()).map_or(1, columns);
+        let columns = columns(tile.tensor);
         let choice = If::between(
             rewriter,
             location,
@@ -116,11 +121,21 @@ impl<'c: 'a, 'a> Version<'_, 'c, 'a> {
             |rewriter| {
                 let mut writer = self.writer(rewriter);
                 let dims = tile.order.iter().map(|&dim| &tile.dims[dim]);
-                let starts: Vec<Value> =
+                let mut starts: Vec<Value> =
                     dims.map(|dim| writer.polynomial(&dim.start, 32)).collect();
-                let value = store.value();
-                let copy = tt::DescriptorStoreOp::build(location, descriptor, value, &starts);
-                rewriter.insert(copy);
+                let (i32, parts) = (writer.integer(32), whole / columns);
+                let values = store_parts::divided(rewriter, location, store.value(), parts);
+                for (number, value) in values.into_iter().enumerate() {
+                    if number > 0
+                        && let Some(start) = starts.last_mut()
+                    {
+                        let mut arithmetic = Arithmetic { location, rewriter };
+                        let by = arithmetic.constant(i32, columns);
+                        *start = arithmetic.add(*start, by);
+                    }
+                    let copy = tt::DescriptorStoreOp::build(location, descriptor, value, &starts);
+                    rewriter.insert(copy);
+                }
             },
             |rewriter| {
                 Mapping::new().copy(rewriter, tile.access);
