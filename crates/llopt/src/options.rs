@@ -35,6 +35,9 @@ pub struct Options {
     /// Whether launches of a kernel without layouts have no more blocks than there are multiprocessors.
     /// Then loops are pipelined as deep as memory asks for while all multiprocessors load.
     pub single_wave: bool,
+    /// Whether launches have so few programs that all their blocks are resident, so that an assembler need not save
+    /// registers for others ([`crate::residency`]).
+    pub few_programs: bool,
     /// Whether the second factors of products of a kernel without layouts are larger than the cache and read once, so that caches
     /// drop them first.
     pub streamed: bool,
@@ -147,6 +150,7 @@ impl Options {
             tile_parts: 1,
             tile_rows: 0,
             single_wave: false,
+            few_programs: false,
             streamed: false,
             fp_fusion: true,
             libdevice: None,

@@ -100,6 +100,13 @@ pub const SETTINGS: &[Setting] = &[
         get: |options| options.library_flushes_denormals.to_string(),
     },
     Setting {
+        name: "few_programs",
+        help: "whether launches have so few programs that all blocks are resident; false by default",
+        expected: "true or false",
+        set: |options, text| parse(text, &mut options.few_programs),
+        get: |options| options.few_programs.to_string(),
+    },
+    Setting {
         name: "gather_plan",
         help: "how elements are gathered; the cheapest plan by default",
         expected: "thread, shuffle or shared, or nothing for the default",
@@ -489,6 +496,7 @@ mod tests {
             tile_parts: _,
             tile_rows: _,
             single_wave: _,
+            few_programs: _,
             streamed: _,
             fp_fusion: _,
             libdevice: _,
@@ -524,7 +532,7 @@ mod tests {
                 },
             keep_decisions: _,
         } = Options::new(Target::parse("cuda:90").unwrap());
-        assert_eq!(SETTINGS.len(), 38);
+        assert_eq!(SETTINGS.len(), 39);
     }
 
     #[test]

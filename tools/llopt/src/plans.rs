@@ -34,6 +34,10 @@ pub struct Plans {
     #[arg(long)]
     single_wave: bool,
 
+    /// Launches have so few programs that all blocks are resident: the assembler saves no registers for others (NVIDIA)
+    #[arg(long)]
+    few_programs: bool,
+
     /// The second factors of products are larger than the cache and read once, in kernels without layouts: caches drop
     /// them first
     #[arg(long)]
@@ -69,6 +73,7 @@ impl Plans {
         options.tile_parts = self.tile_parts;
         options.tile_rows = self.tile_rows;
         options.single_wave = self.single_wave;
+        options.few_programs = self.few_programs;
         options.streamed = self.streamed;
         options.persistent = self.persistent;
         options.dependent_launch = self.dependent_launch;

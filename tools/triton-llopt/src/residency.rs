@@ -1,13 +1,19 @@
 //! PTX to be assembled once more, with another distribution of registers.
 
 use llopt::Target;
-use llopt::residency::Block;
+use llopt::residency::{self, Block};
 use pyo3::prelude::*;
 
 use crate::failure;
 
-/// The PTX to be assembled once more for blocks of so many threads and bytes of shared memory, until one is better; `cubin` is
-/// what it was assembled to.
+/// Whether objects for launches of few programs may have other registers.
+#[pyfunction]
+pub(crate) fn may_wait_in_turn(ptx: &str) -> bool {
+    residency::may_wait_in_turn(ptx)
+}
+
+/// The PTX to be assembled once more for blocks of so many threads and bytes of shared memory, which may be few, until one is
+/// better; `cubin` is what it was assembled to.
 #[pyfunction]
 pub(crate) fn again(
     py: Python<'_>,
@@ -15,10 +21,16 @@ pub(crate) fn again(
     cubin: &[u8],
     threads: u32,
     shared: u64,
+    few: bool,
     target: &str,
 ) -> PyResult<Vec<String>> {
     let target = parsed(py, target)?;
-    Ok(Block { threads, shared }.again(ptx, cubin, target))
+    let block = Block {
+        threads,
+        shared,
+        few,
+    };
+    Ok(block.again(ptx, cubin, target))
 }
 
 /// Whether the second cubin is better than the first, for such blocks.
@@ -29,10 +41,16 @@ pub(crate) fn is_worth_it(
     second: &[u8],
     threads: u32,
     shared: u64,
+    few: bool,
     target: &str,
 ) -> PyResult<bool> {
     let target = parsed(py, target)?;
-    Ok(Block { threads, shared }.is_worth_it(first, second, target))
+    let block = Block {
+        threads,
+        shared,
+        few,
+    };
+    Ok(block.is_worth_it(first, second, target))
 }
 
 fn parsed(py: Python<'_>, target: &str) -> PyResult<Target> {

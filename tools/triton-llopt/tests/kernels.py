@@ -23,6 +23,19 @@ def softmax(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def dots(x, y, out, n, BLOCK: tl.constexpr):
+    """Sums of products of two rows, chunk by chunk."""
+    i = tl.arange(0, BLOCK)
+    row = tl.program_id(0) * n
+    total = tl.zeros((BLOCK,), tl.float32)
+    for first in range(0, n, BLOCK):
+        inside = first + i < n
+        v = tl.load(x + row + first + i, mask=inside, other=0)
+        total += v * tl.load(y + row + first + i, mask=inside, other=0)
+    tl.store(out + tl.program_id(0), tl.sum(total, 0))
+
+
+@triton.jit
 def moved(source, target, row, column, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     block = source.load([row, column])
     target.store([0, 0], block + tl.full((ROWS, COLUMNS), 1, block.dtype))

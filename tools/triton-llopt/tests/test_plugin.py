@@ -29,7 +29,7 @@ import triton_llopt
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.tools.tensor_descriptor import TensorDescriptor
-from triton_llopt import Array, _llopt, isolation, persistent, simulator, splitting
+from triton_llopt import Array, _llopt, few_programs, isolation, persistent, simulator, splitting
 from triton_llopt.added_arguments import ArgumentTensors
 
 HERE = Path(__file__).parent
@@ -422,6 +422,46 @@ class Programs(Switched):
     def test_choices_are_checked(self):
         with self.assertRaisesRegex(ValueError, "persistent is one of False, True, auto"):
             triton_llopt.enable("ttir", persistent="some")
+
+
+class FewPrograms(Switched):
+    """Registers for launches whose blocks are all resident."""
+
+    def test_kernels_say_whether_loads_may_wait_for_one_another(self):
+        for form in ("ttgir", "ttir"):
+            triton_llopt.enable(form)
+            kernel = triton.compile(source(kernels.dots, BLOCK=1024), target=CUDA)
+            self.assertTrue(kernel.metadata.few_programs_proposal)
+            self.assertFalse(compiled().metadata.few_programs_proposal)
+            for asked in (False, True):
+                triton_llopt.enable(form, few_programs=asked)
+                kernel = triton.compile(source(kernels.dots, BLOCK=1024), target=CUDA)
+                self.assertFalse(kernel.metadata.few_programs_proposal)
+
+    def test_launches_choose_by_the_blocks_that_are_resident(self):
+        kernel, variant = unittest.mock.Mock(), unittest.mock.Mock()
+        kernel.name = "dots"
+        kernel.metadata.num_ctas = variant.metadata.num_ctas = 2
+        blocks = {kernel.function: 200, variant.function: 120}
+        resident = unittest.mock.patch.object(few_programs, "resident_blocks", lambda function, _: blocks[function])
+        loaded = unittest.mock.patch.object(few_programs.variants, "loaded", lambda compile, _: compile())
+        with resident, loaded:
+            choice = few_programs.Choice(kernel, lambda _: variant)
+            place = ("stream", "function", "packed")
+            choice(101, 1, 1, *place)
+            self.assertFalse(choice.is_compiled)
+            # They may be few enough, but are not.
+            choice(10, 10, 1, *place)
+            self.assertTrue(choice.is_compiled)
+            self.assertEqual(kernel._run.call_count, 2)
+            choice(61, 1, 1, *place)
+            choice(15, 2, 2, *place)
+        self.assertEqual((kernel._run.call_count, variant.run.call_count), (3, 1))
+        variant.run.assert_called_with(15, 2, 2, "stream", variant.function, variant.packed_metadata)
+
+    def test_choices_are_checked(self):
+        with self.assertRaisesRegex(ValueError, "few_programs is one of False, True, auto"):
+            triton_llopt.enable(few_programs=3)
 
 
 class DependentLaunches(Switched):

@@ -182,7 +182,7 @@ class _Source:
 _PROGRAMS = 1 << 30
 
 
-def _resident(function, metadata):
+def resident_blocks(function, metadata):
     """The blocks of a kernel that the GPU runs at a time."""
     number = ctypes.c_int()
     device = _driver.active.get_current_device()
@@ -207,7 +207,7 @@ def _with_extents(launch, metadata):
         if programs > _PROGRAMS:
             raise RuntimeError(f"a grid of {programs} programs; with persistent=True at most {_PROGRAMS} are possible")
         if function not in resident:
-            resident[function] = _resident(function, metadata)
+            resident[function] = resident_blocks(function, metadata)
         return launch(min(programs, resident[function]), 1, 1, stream, function, *rest, x, y, z)
 
     return launch_resident

@@ -16,39 +16,16 @@ PROPOSAL = "persistent_proposal"
 OPTIONS = {False: "off", True: "on", "auto": "propose"}
 
 
-class Choice:
+class Choice(variants.Choice):
     """A launcher of one program for each block, or of several."""
 
     def __init__(self, kernel, compile):
-        self.kernel = kernel
-        self.launcher = kernel._run
-        self.compile = compile
+        super().__init__(kernel, compile, f"blocks of kernel '{kernel.name}' compute one program each")
         device = driver.active.get_current_device()
         self.multiprocessors = driver.active.utils.get_device_properties(device)["multiprocessor_count"]
-        self.is_compiled = False
-        self.variant = None
 
-    def __call__(self, x, y, z, stream, function, packed, *rest):
-        variant = self.of(x * y * z)
-        if variant is None:
-            return self.launcher(x, y, z, stream, function, packed, *rest)
-        return variant.run(x, y, z, stream, variant.function, variant.packed_metadata, *rest)
-
-    def of(self, programs):
-        """The kernel whose blocks compute several programs, if a launch of so many should use it."""
-        if programs <= self.multiprocessors:
-            return None
-        if not self.is_compiled:
-            if variants.is_recorded():
-                return None
-            self.is_compiled = True
-            self.variant = self.compiled()
-        return self.variant
-
-    def compiled(self):
-        """That kernel, loaded; ``None`` if it cannot be had."""
-        otherwise = f"blocks of kernel '{self.kernel.name}' compute one program each"
-        return variants.loaded(lambda: self.compile(self.kernel), otherwise)
+    def is_for(self, programs):
+        return programs > self.multiprocessors
 
 
 def launcher(kernel, settings, configuration):

@@ -34,7 +34,7 @@ from triton.backends.nvidia import compiler as _nvidia
 from triton.runtime import jit as _jit
 from triton.runtime.errors import PTXASError
 
-from triton_llopt import _llopt, added_arguments, persistent, splitting, tile_parts, variants
+from triton_llopt import _llopt, added_arguments, few_programs, persistent, splitting, tile_parts, variants
 from triton_llopt.errors import FallbackWarning, LloptError, UnsupportedError
 
 # The information for launchers that only the compiler of the code has. Everything else in
@@ -50,6 +50,9 @@ _COMPILED = (
     "profile_scratch_size",
     "profile_scratch_align",
 )
+
+# Each may replace a kernel's launcher by one that chooses.
+_LAUNCHERS = (tile_parts.launcher, splitting.launcher, persistent.launcher, few_programs.launcher)
 
 # The state: None while Triton compiles.
 configuration = None
@@ -136,7 +139,9 @@ class _Stages:
         if not self.is_ours(source, "ptx") or self.options.maxnreg is not None:
             return first
         threads = metadata["num_warps"] * self.options.warp_size
-        block = (threads, metadata["shared"], self.target)
+        few = self.configuration.few_programs
+        metadata[few_programs.PROPOSAL] = few == "auto" and _llopt.may_wait_in_turn(source)
+        block = (threads, metadata["shared"], few is True, self.target)
         for again in _llopt.again(source, first, *block):
             try:
                 second = assemble(again, metadata)
@@ -338,7 +343,7 @@ def install(wanted):
         raise ImportError(f"triton_llopt needs Triton 3.6, not {triton.__version__}")
     if not _undo:
         _undo.extend([_wrap(_nvidia.CUDABackend), _wrap(_amd.HIPBackend), _wrap_key(), _wrap_launched()])
-        _undo.append(variants.wrap((tile_parts.launcher, splitting.launcher, persistent.launcher), _changed, _current))
+        _undo.append(variants.wrap(_LAUNCHERS, _changed, _current))
         _undo.append(added_arguments.install(_kernels_make_descriptors))
     configuration = wanted
 

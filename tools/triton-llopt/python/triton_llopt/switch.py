@@ -12,6 +12,7 @@ SANITIZE = ("error", "warn", "off")
 SPLITS = (1, 2, 4, 8, "auto")
 TENSOR_COPIES = ("auto", "off", "kernel", "launcher")
 PERSISTENT = (False, True, "auto")
+FEW_PROGRAMS = (False, True, "auto")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Configuration:
     tensor_copies: str = "off"
     # Whether blocks compute several programs each where that is faster: never, always, or where launches are large.
     persistent: bool | str = False
+    # Whether launches have so few programs that all blocks are resident; "auto" if each launch chooses.
+    few_programs: bool | str = False
     # Whether kernels wait themselves for the ones before them, so that launches overlap.
     dependent_launch: bool = False
     # Whether a launch may choose loads instead.
@@ -74,6 +77,7 @@ def enable(
     dependent_launch=None,
     split_k=None,
     tile_parts=None,
+    few_programs="auto",
     **keywords,
 ):
     """Compile every kernel of this process with llopt.
@@ -112,6 +116,11 @@ def enable(
     From TTIR, launches begin while the ones before them end, where the GPU has programmatic dependent launches: kernels
     wait themselves for the memory of those before them. ``dependent_launch=False`` restores the order of the stream for
     whole launches.
+
+    NVIDIA's assembler saves registers of a thread, and lets loads of a loop wait for one another, so that more blocks are
+    resident. Launches that do not have more blocks use a kernel that was assembled without that, where it has other
+    registers; it is compiled at the first of them. This is ``few_programs="auto"``, the default; with ``True`` it applies to
+    all launches, with ``False`` to none.
 
     Kernels that were compiled before are compiled again at their next launch; :func:`disable` restores Triton's.
     Triton's cache on disk keeps both apart.
@@ -154,6 +163,8 @@ def enable(
         raise ValueError(f"tensor_copies is one of {', '.join(TENSOR_COPIES)}, not '{tensor_copies}'")
     if persistent not in PERSISTENT:
         raise ValueError(f"persistent is one of {', '.join(map(str, PERSISTENT))}, not '{persistent}'")
+    if few_programs not in FEW_PROGRAMS:
+        raise ValueError(f"few_programs is one of {', '.join(map(str, FEW_PROGRAMS))}, not '{few_programs}'")
     if dependent_launch not in (False, True):
         raise ValueError(f"dependent_launch is False or True, not '{dependent_launch}'")
     from triton_llopt import routing
@@ -168,6 +179,7 @@ def enable(
             chooses_stages=num_stages == "auto",
             tensor_copies=tensor_copies,
             persistent=persistent,
+            few_programs=few_programs,
             dependent_launch=dependent_launch,
             split_k=split_k,
             tile_parts=tile_parts,
@@ -231,7 +243,8 @@ def obey_environment():
     ``TRITON_LLOPT_NUM_STAGES=auto`` with the number of stages chosen, ``TRITON_LLOPT_TENSOR_COPIES=off`` (or
     ``launcher``, ``kernel``) without tensor copies for loads of tiles, ``TRITON_LLOPT_SPLIT_K=1`` (or 2, 4, 8) with
     that number of blocks for each loop, ``TRITON_LLOPT_TILE_PARTS=1`` (or 2, 4, 8) with that number of blocks for each tile,
-    ``TRITON_LLOPT_PERSISTENT=0`` (or 1) with one program for each block (or several),
+    ``TRITON_LLOPT_PERSISTENT=0`` (or 1) with one program for each block (or several), ``TRITON_LLOPT_FEW_PROGRAMS=0`` (or 1)
+    without (or with) registers for launches of few programs,
     ``TRITON_LLOPT_DEPENDENT_LAUNCH=0`` (or 1) without (or with) launches that begin while the ones before them end.
     """
     source = os.environ.get("TRITON_LLOPT", "")
@@ -256,5 +269,6 @@ def obey_environment():
             split_k=number("SPLIT_K"),
             tile_parts=number("TILE_PARTS"),
             persistent=programs.get(given("PERSISTENT"), True),
+            few_programs=programs.get(given("FEW_PROGRAMS"), True) if given("FEW_PROGRAMS") else "auto",
             dependent_launch=asked("DEPENDENT_LAUNCH") if given("DEPENDENT_LAUNCH") else None,
         )

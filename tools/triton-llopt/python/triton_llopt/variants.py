@@ -52,6 +52,43 @@ def loaded(compile, otherwise):
     return variant
 
 
+class Choice:
+    """A launcher of a kernel, or of its variant for launches of some numbers of programs."""
+
+    def __init__(self, kernel, compile, otherwise):
+        self.kernel = kernel
+        self.launcher = kernel._run
+        self.compile = compile
+        self.otherwise = otherwise
+        self.is_compiled = False
+        self.variant = None
+
+    def is_for(self, programs):
+        """Whether a launch of so many programs should use the variant, as far as is known before it is compiled."""
+        raise NotImplementedError
+
+    def __call__(self, x, y, z, stream, function, packed, *rest):
+        variant = self.of(x * y * z)
+        if variant is None:
+            return self.launcher(x, y, z, stream, function, packed, *rest)
+        return variant.run(x, y, z, stream, variant.function, variant.packed_metadata, *rest)
+
+    def of(self, programs):
+        """The variant, loaded, if a launch of so many programs should use it, and if it can be had."""
+        if not self.is_for(programs):
+            return None
+        if not self.is_compiled:
+            if is_recorded():
+                return None
+            self.is_compiled = True
+            self.variant = self.compiled()
+        return self.variant if self.is_for(programs) else None
+
+    def compiled(self):
+        """The variant, loaded; ``None`` if it cannot be had."""
+        return loaded(lambda: self.compile(self.kernel), self.otherwise)
+
+
 def wrap(launchers, settings, current):
     """Wraps the loading of kernels; returns what undoes it. Each of the ``launchers`` answers a loaded kernel's launcher
     for ``settings`` and the configuration in force, which is ``current()``; each may use that of the one before."""
