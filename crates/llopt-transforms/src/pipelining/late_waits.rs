@@ -113,7 +113,7 @@ fn buffers_of(copies: &[Copy<'_, '_>]) -> usize {
         .clone()
         .zip(types.skip(1))
         .all(|(one, next)| one == next);
-    match is_one_type && copies.len() % IN_TURN == 0 {
+    match is_one_type && copies.len().is_multiple_of(IN_TURN) {
         true => copies.len().min(IN_TURN),
         false => copies.len(),
     }
