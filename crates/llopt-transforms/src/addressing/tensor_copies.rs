@@ -319,10 +319,10 @@ fn rewrite_loop<'c: 'a, 'a>(
     }
     let conditions = reading.conditions.all().count();
     let room = room.asked_by(of);
-    let factors = tiles.iter().map(|tile| tile.tensor.bytes()).sum();
-    let parts = |tile: &Tile| match is_repeated(of, narrow) {
-        true => store_parts::parts(tile, factors, room),
-        false => 1,
+    // The ring of a loop that begins once is empty when its results are stored.
+    let factors = match is_repeated(of, narrow) {
+        true => tiles.iter().map(|tile| tile.tensor.bytes()).sum(),
+        false => 0,
     };
     // A parameter is added after all else is known to be possible.
     let of_tile = tensors.iter().zip(&tiles);
@@ -332,7 +332,7 @@ fn rewrite_loop<'c: 'a, 'a>(
     let stores: Vec<(Tile, Value)> = stored_tiles
         .into_iter()
         .map(|(tile, tensor)| {
-            let tile = tile.part(parts(&tile));
+            let tile = tile.part(store_parts::parts(&tile, factors, room));
             let parameter = parameter::parameter(function, &tensor, &tile);
             (tile, parameter)
         })

@@ -29,8 +29,8 @@ const NARROWEST: i64 = 128;
 /// Buffers in which parts take turns.
 const BUFFERS: i64 = 2;
 
-/// The fewest parts of a tile that leave room for the stages that the program asks for, if iterations have factors of so many
-/// bytes; one if no number does.
+/// In how many parts a tile is stored: the fewest that leave room for the stages that the program asks for, if iterations have
+/// factors of so many bytes while it is stored, or else for the most.
 pub(super) fn parts(tile: &Tile<'_, '_>, factors: u64, room: Room) -> i64 {
     let shape = tile.tensor.shape();
     let Some((&columns, rows)) = shape.split_last() else {
@@ -43,18 +43,20 @@ pub(super) fn parts(tile: &Tile<'_, '_>, factors: u64, room: Room) -> i64 {
 
 /// The same for a tile of so many bytes, with so many columns and bytes in a row.
 fn fewest(whole: u64, columns: i64, row: i64, factors: u64, room: Room) -> i64 {
-    let ring = u64::from(room.stages) * factors;
-    if ring + whole <= room.bytes {
-        return 1;
-    }
-    let mut parts = 2 * BUFFERS;
+    let stages = |parts: i64| {
+        let buffers = whole / parts.unsigned_abs() * parts.min(BUFFERS).unsigned_abs();
+        let left = room.bytes.checked_sub(buffers)?;
+        let stages = left.checked_div(factors).unwrap_or(u64::MAX);
+        Some(stages.min(room.stages.into()))
+    };
+    let (mut best, mut parts) = (1, 2 * BUFFERS);
     while columns % parts == 0 && row / parts >= NARROWEST {
-        if ring + whole / parts.unsigned_abs() * BUFFERS.unsigned_abs() <= room.bytes {
-            return parts;
+        if stages(parts) > stages(best) {
+            best = parts;
         }
         parts *= 2;
     }
-    1
+    best
 }
 
 /// Takes a tensor apart along its last dimension, into so many tensors, a power of two.
@@ -133,6 +135,23 @@ mod tests {
         assert_eq!(parts_of(2, 4), 4);
         assert_eq!(parts_of(4, 4), 8);
         // Whatever the parts, there is no room for five.
-        assert_eq!(parts_of(4, 5), 1);
+        assert_eq!(parts_of(4, 5), 8);
+        // Wider parts leave fewer stages than are asked for, and more than the whole tile.
+        let room = Room {
+            bytes: 227 << 10,
+            stages: 4,
+        };
+        assert_eq!(fewest(128 << 10, 128, 512, 48 << 10, room), 4);
+    }
+
+    #[test]
+    fn what_is_larger_than_memory_is_stored_in_parts() {
+        let room = Room {
+            bytes: 227 << 10,
+            stages: 3,
+        };
+        // The ring of a block that computes one tile is empty by then.
+        assert_eq!(fewest(256 << 10, 256, 1024, 0, room), 4);
+        assert_eq!(fewest(128 << 10, 256, 512, 0, room), 1);
     }
 }
