@@ -83,6 +83,18 @@ class Compilation(Switched):
                 with triton_llopt.enabled(form):
                     self.assertTrue(compiled(target).asm[last].startswith(b"\x7fELF"))
 
+    def test_the_first_compilation_of_a_process_may_be_for_either_vendor(self):
+        program = (
+            "import test_plugin as t; t.triton_llopt.enable('ttir'); "
+            "print(t.compiled(t.{}).asm['{}'][1:4].decode())"
+        )
+        for target, last in (("CUDA", "cubin"), ("HIP", "hsaco")):
+            with tempfile.TemporaryDirectory() as cache:
+                environment = {**os.environ, "TRITON_CACHE_DIR": cache}
+                words = [sys.executable, "-c", program.format(target, last)]
+                done = subprocess.run(words, cwd=HERE, env=environment, capture_output=True, text=True, check=False)
+            self.assertEqual(done.stdout.strip(), "ELF", done.stderr)
+
     def test_the_documented_spellings(self):
         for keywords in ({"from": "ttir"}, {"mode": "ttir"}, {"source": "ttir"}):
             with triton_llopt.enabled(**keywords):

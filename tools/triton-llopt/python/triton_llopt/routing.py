@@ -28,6 +28,7 @@ import threading
 import warnings
 
 import triton
+from triton._C.libtriton import llvm as _llvm
 from triton.backends.amd import compiler as _amd
 from triton.backends.compiler import Language
 from triton.backends.nvidia import compiler as _nvidia
@@ -112,6 +113,9 @@ class _Stages:
             stages[backend.binary_ext] = self.simulated
         elif self.assembly == "ptx":
             stages["cubin"] = self.cubin
+        else:
+            # Triton's stage that makes LLVM IR would make LLVM know its targets; the last stage needs them.
+            _llvm.init_targets()
 
     def ttgir(self, source, metadata):
         """From TTIR, with layouts of llopt's choice."""
