@@ -12,19 +12,26 @@
 //! Loop-invariant code motion leaves loads where they are, since it does not ask what else the loop does to memory. They
 //! would be copied in each iteration, and as factors of products have buffers of their own.
 //!
+//! So it leaves assertions. PyTorch's compiler writes one before each load whose index is loaded, and where the loop is along
+//! the row of a table, all iterations assert the same. A loop with an assertion has a branch, is not unrolled, and issues no load
+//! before the threads of a block have met behind the assertion of its iteration.
+//!
 //! # When it is correct
 //!
 //! Memory may not change while the loop runs, so nothing in it may do more than read. If there is no iteration nothing may be
 //! loaded, so the load's mask also asks for the first one, unless constants say that there is one; what masked elements
-//! are is not defined without another value, but then nothing uses them.
+//! are is not defined without another value, but then nothing uses them. Nor may anything be asserted then: the assertion also
+//! holds if there is no iteration. It moves if nothing before it in the loop does more than read, and nothing that is behind it
+//! moves unless it does, as it may be what an address is checked by.
 
 use std::collections::HashSet;
 
-use llopt_dialects::tt::LoadOp;
+use llopt_dialects::tables::types::RankedTensor;
+use llopt_dialects::tt::{AssertOp, LoadOp};
 use llopt_mlir::ir::{OperationExt, Walk, key};
 use llopt_mlir::pass::PassSpec;
 use llopt_mlir::rewrite::Rewriter;
-use melior::ir::{OperationRef, Value};
+use melior::ir::{OperationRef, Value, ValueLike};
 
 use crate::loops::builder::Arithmetic;
 use crate::loops::motion::{self, invariant_slice};
@@ -39,7 +46,7 @@ pub static REWRITE: PassSpec = PassSpec {
     dependencies: &["arith", "scf", "tt"],
     ..PassSpec::new(
         "hoist-loads",
-        "load before a loop what all of its iterations load alike",
+        "load, and assert, before a loop what all of its iterations load, and assert, alike",
         |module, _| {
             rewrite(module);
             Ok(())
@@ -51,28 +58,47 @@ pub static REWRITE: PassSpec = PassSpec {
 pub fn rewrite(module: OperationRef<'_, '_>) {
     let mut rewriter = Rewriter::new(module.ctx());
     for of in inner_first(module) {
-        if only_reads(of) {
-            hoist(of, &mut rewriter);
-        }
+        hoist(of, &mut rewriter);
     }
 }
 
-/// Whether nothing in a loop does more to memory than read it.
-fn only_reads(of: For<'_, '_>) -> bool {
-    let mut only_reads = true;
-    of.operation().for_each_op(Walk::PreOrder, |operation| {
+/// Whether an operation, with what is in it, does more than read memory.
+fn does_more(operation: OperationRef<'_, '_>) -> bool {
+    let mut does_more = false;
+    operation.for_each_op(Walk::PreOrder, |operation| {
         let is_volatile = LoadOp::of(operation).is_some_and(LoadOp::is_volatile);
         let has_body = operation.region_refs().len() > 0;
-        only_reads &= !is_volatile && (has_body || !does_more_than_read(operation));
+        does_more |= is_volatile || !has_body && does_more_than_read(operation);
     });
-    only_reads
+    does_more
 }
 
 fn hoist<'c: 'a, 'a>(of: For<'c, 'a>, rewriter: &mut Rewriter<'c, 'a>) {
     // What follows from loads that were hoisted.
     let mut hoisted: HashSet<usize> = HashSet::new();
     let mut runs = None;
-    for operation in of.operations() {
+    let body = of.operations();
+    let is_assertion = |operation: &OperationRef| AssertOp::of(*operation).is_some();
+    let only_reads = !body
+        .iter()
+        .any(|operation| !is_assertion(operation) && does_more(*operation));
+    for operation in body {
+        if let Some(assertion) = AssertOp::of(operation) {
+            let Some(slice) = invariant_slice(of, assertion.condition()) else {
+                return;
+            };
+            motion::hoist(of, slice);
+            let runs = runs.get_or_insert_with(|| Runs::of(of, rewriter));
+            operation.move_op_before(of.operation());
+            runs.allow(assertion, rewriter);
+            continue;
+        }
+        if !only_reads {
+            if does_more(operation) {
+                return;
+            }
+            continue;
+        }
         if LoadOp::of(operation).is_some() {
             let slices = operation
                 .operand_values()
@@ -120,6 +146,25 @@ impl<'c: 'a, 'a> Runs<'c, 'a> {
         let location = of.operation().loc();
         let mut arithmetic = Arithmetic { rewriter, location };
         Self::If(arithmetic.is_below(of.lower(), of.upper(), of.is_unsigned()))
+    }
+
+    /// Lets an assertion hold if there is no iteration.
+    fn allow(&self, assertion: AssertOp<'c, 'a>, rewriter: &mut Rewriter<'c, 'a>) {
+        let Self::If(runs) = *self else {
+            return;
+        };
+        let (operation, condition) = (assertion.operation(), assertion.condition());
+        rewriter.set_before(operation);
+        let location = operation.loc();
+        let mut arithmetic = Arithmetic { rewriter, location };
+        let always = arithmetic.always();
+        let none = arithmetic.differs(runs, always);
+        let none = match RankedTensor::of(condition.r#type()) {
+            Some(_) => arithmetic.splat(condition.r#type(), none),
+            None => none,
+        };
+        let holds = arithmetic.either(condition, none);
+        operation.set_operand_value(0, holds);
     }
 
     /// Lets a load do nothing if there is no iteration; returns what it loads.
