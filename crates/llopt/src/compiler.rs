@@ -154,7 +154,6 @@ fn run(source: &Source, options: &Options, kind: ArtifactKind) -> Result<Compila
             let block = Block {
                 threads: metadata.num_warps * metadata.warp_size,
                 shared: metadata.shared.into(),
-                few: options.few_programs,
             };
             let assembled =
                 time.phase("assemble", || toolchain::assemble_ptx(&ptx, block, options))?;

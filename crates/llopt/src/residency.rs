@@ -137,8 +137,6 @@ pub struct Block {
     pub threads: u32,
     /// Bytes of its shared memory.
     pub shared: u64,
-    /// Whether launches have so few of them that all are resident, whatever registers they take.
-    pub few: bool,
 }
 
 impl Block {
@@ -178,25 +176,18 @@ impl Block {
             return Vec::new();
         };
         let bound = self.bound(&resources, necessary(ptx), target);
-        let bound = bound.filter(|_| !self.few);
         let is_free = self.lacks_registers(&resources, target)
-            || (self.few || self.threads >= MANY) && may_wait_in_turn(ptx);
+            || self.threads >= MANY && may_wait_in_turn(ptx);
         let directives = bound
             .map(|registers| format!("{BOUND} {registers}"))
             .into_iter()
             .chain(is_free.then(|| format!("{RESIDENT} 1")));
-        // The assembler's own option does nothing for entries that name their threads.
-        let with = |directive: String| {
-            let (before, after) = ptx.split_once(THREADS)?;
-            let (threads, after) = after.split_once('\n')?;
-            Some(format!("{before}{THREADS}{threads}\n.{directive}\n{after}"))
-        };
-        directives.filter_map(with).collect()
+        let texts = directives.filter_map(|directive| with_directive(ptx, &directive));
+        texts.collect()
     }
 
     /// Whether what was assembled once more leaves one more block resident and spills next to nothing; or has as many
-    /// registers as it found useful, leaves as many blocks and spills no more; or spills a quarter less than at first. Where
-    /// blocks are few, how many could be resident says nothing.
+    /// registers as it found useful, leaves as many blocks and spills no more; or spills a quarter less than at first.
     #[must_use]
     pub fn is_worth_it(self, first: &[u8], second: &[u8], target: Target) -> bool {
         let first = cubin::resources(first).unwrap_or_default();
@@ -209,9 +200,6 @@ impl Block {
             Some(target.resident_blocks(self.threads, registers, self.shared))
         };
         let [before, after] = [first, second].map(|of| of.scratch.unwrap_or(0));
-        if self.few {
-            return after <= before;
-        }
         match resident(second).cmp(&resident(first)) {
             Ordering::Greater => is_less_spilled(before, after, self.most_spilled(first, target)),
             Ordering::Equal if before <= SPILLED => after <= before,
@@ -233,9 +221,23 @@ impl Block {
 
 /// Whether threads may wait for loads of a loop one after the other: there are several loads, and no product, whose factors are
 /// copied ahead.
-#[must_use]
-pub fn may_wait_in_turn(ptx: &str) -> bool {
+fn may_wait_in_turn(ptx: &str) -> bool {
     !ptx.contains(MATRIX) && loads_in_a_loop(ptx) > 1
+}
+
+/// The PTX for launches whose blocks are all resident whatever registers they take; `None` if it is the same.
+#[must_use]
+pub fn for_few_programs(ptx: &str) -> Option<String> {
+    let is_bounded = ptx.contains(BOUND) || ptx.contains(RESIDENT);
+    let is_other = !is_bounded && may_wait_in_turn(ptx);
+    is_other.then(|| with_directive(ptx, &format!("{RESIDENT} 1")))?
+}
+
+/// The PTX with one more directive of its entry, if that names its threads: the assembler's own option does nothing then.
+fn with_directive(ptx: &str, directive: &str) -> Option<String> {
+    let (before, after) = ptx.split_once(THREADS)?;
+    let (threads, after) = after.split_once('\n')?;
+    Some(format!("{before}{THREADS}{threads}\n.{directive}\n{after}"))
 }
 
 /// The most loads from global memory to registers that a loop has, those of loops inside included.
@@ -281,11 +283,7 @@ mod tests {
     use super::*;
 
     fn block(threads: u32, shared: u64) -> Block {
-        Block {
-            threads,
-            shared,
-            few: false,
-        }
+        Block { threads, shared }
     }
 
     fn bound(threads: u32, shared: u64, registers: u32, scratch: u32) -> Option<u32> {
@@ -397,20 +395,17 @@ mod tests {
     }
 
     #[test]
-    fn few_blocks_are_resident_whatever_registers_they_take() {
-        let target = Target::parse("cuda:90").expect("it is in the table");
-        let of = |(registers, scratch)| Resources {
-            registers: Some(registers),
-            scratch: Some(scratch),
-            ..Resources::default()
-        };
-        let few = Block {
-            few: true,
-            ..block(128, 0)
-        };
-        assert!(few.is_better(&of((32, 0)), &of((166, 0)), target));
-        assert!(!block(128, 0).is_better(&of((32, 0)), &of((166, 0)), target));
-        assert!(!few.is_better(&of((32, 0)), &of((166, 4)), target));
+    fn few_programs_get_the_registers_of_one_block() {
+        let body =
+            "$L1:\n\tld.global.b32 %r1, [%rd1];\n\tld.global.b32 %r2, [%rd2];\n\t@%p1 bra $L1;\n";
+        let ptx = |directive| format!(".entry k()\n.reqntid 128\n{directive}{{\n{body}}}\n");
+        assert_eq!(for_few_programs(&ptx("")), Some(ptx(".minnctapersm 1\n")));
+        // It says itself how many registers it takes, or has nothing to wait for in turn.
+        assert_eq!(for_few_programs(&ptx(".maxnreg 64\n")), None);
+        assert_eq!(
+            for_few_programs(".entry k()\n.reqntid 128\n{ ret; }\n"),
+            None
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::metadata::Resources;
-use crate::residency::Block;
+use crate::residency::{self, Block};
 use crate::{Error, Options};
 
 /// The path of `ptxas`: the option if given, else the environment variable `LLOPT_PTXAS`, else Triton's
@@ -129,14 +129,21 @@ pub(crate) struct Assembled {
     pub(crate) objections: Vec<Objection>,
 }
 
-/// Assembles PTX into a cubin; once more if [registers](crate::residency) may be distributed better.
+/// Assembles PTX into a cubin; for few programs, or once more if [registers](crate::residency) may be distributed better.
 ///
 /// # Errors
 /// Of class [`Environment`](crate::ErrorClass::Environment) if `ptxas` is missing or cannot be run, of class
 /// [`Bug`](crate::ErrorClass::Bug) if it rejects the PTX, with its message.
 pub(crate) fn assemble_ptx(ptx: &str, block: Block, options: &Options) -> Result<Assembled, Error> {
+    let is_free = options.max_registers.is_none();
+    if is_free
+        && options.few_programs
+        && let Some(ptx) = residency::for_few_programs(ptx)
+    {
+        return assemble(&ptx, options);
+    }
     let first = assemble(ptx, options)?;
-    if options.max_registers.is_some() {
+    if !is_free {
         return Ok(first);
     }
     for again in block.again(ptx, &first.cubin, options.target) {

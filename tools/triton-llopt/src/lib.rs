@@ -23,7 +23,7 @@ mod _llopt {
     #[pymodule_export]
     use super::launch::{Kernel, Outcome, tensor_descriptor};
     #[pymodule_export]
-    use super::residency::{again, is_worth_it, may_wait_in_turn};
+    use super::residency::{again, for_few_programs, is_worth_it};
     #[pymodule_export]
     use super::splitting::Proposal;
 

@@ -6,14 +6,14 @@ use pyo3::prelude::*;
 
 use crate::failure;
 
-/// Whether objects for launches of few programs may have other registers.
+/// The PTX for launches of few programs; `None` if it is the same.
 #[pyfunction]
-pub(crate) fn may_wait_in_turn(ptx: &str) -> bool {
-    residency::may_wait_in_turn(ptx)
+pub(crate) fn for_few_programs(ptx: &str) -> Option<String> {
+    residency::for_few_programs(ptx)
 }
 
-/// The PTX to be assembled once more for blocks of so many threads and bytes of shared memory, which may be few, until one is
-/// better; `cubin` is what it was assembled to.
+/// The PTX to be assembled once more for blocks of so many threads and bytes of shared memory, until one is better; `cubin` is
+/// what it was assembled to.
 #[pyfunction]
 pub(crate) fn again(
     py: Python<'_>,
@@ -21,16 +21,10 @@ pub(crate) fn again(
     cubin: &[u8],
     threads: u32,
     shared: u64,
-    few: bool,
     target: &str,
 ) -> PyResult<Vec<String>> {
     let target = parsed(py, target)?;
-    let block = Block {
-        threads,
-        shared,
-        few,
-    };
-    Ok(block.again(ptx, cubin, target))
+    Ok(Block { threads, shared }.again(ptx, cubin, target))
 }
 
 /// Whether the second cubin is better than the first, for such blocks.
@@ -41,16 +35,10 @@ pub(crate) fn is_worth_it(
     second: &[u8],
     threads: u32,
     shared: u64,
-    few: bool,
     target: &str,
 ) -> PyResult<bool> {
     let target = parsed(py, target)?;
-    let block = Block {
-        threads,
-        shared,
-        few,
-    };
-    Ok(block.is_worth_it(first, second, target))
+    Ok(Block { threads, shared }.is_worth_it(first, second, target))
 }
 
 fn parsed(py: Python<'_>, target: &str) -> PyResult<Target> {

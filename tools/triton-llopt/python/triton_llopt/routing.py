@@ -139,13 +139,17 @@ class _Stages:
     def cubin(self, source, metadata):
         """Triton's; or with fewer registers if next to nothing is spilled then and one more block is resident; or with more."""
         assemble = self.triton["cubin"]
+        is_free = self.is_ours(source, "ptx") and self.options.maxnreg is None
+        few = self.configuration.few_programs
+        for_few = _llopt.for_few_programs(source) if is_free and few else None
+        metadata[few_programs.PROPOSAL] = few == "auto" and for_few is not None
+        if few is True and for_few is not None:
+            return assemble(for_few, metadata)
         first = assemble(source, metadata)
-        if not self.is_ours(source, "ptx") or self.options.maxnreg is not None:
+        if not is_free:
             return first
         threads = metadata["num_warps"] * self.options.warp_size
-        few = self.configuration.few_programs
-        metadata[few_programs.PROPOSAL] = few == "auto" and _llopt.may_wait_in_turn(source)
-        block = (threads, metadata["shared"], few is True, self.target)
+        block = (threads, metadata["shared"], self.target)
         for again in _llopt.again(source, first, *block):
             try:
                 second = assemble(again, metadata)
