@@ -8,6 +8,9 @@
 //! Compilers that write kernels widen whatever they load and round whatever they store, be there a single sum between the two, as of a
 //! residual or a bias. Where a target adds pairs of such numbers, that is one instruction for two elements instead of seven.
 //!
+//! A choice between such a sum and a constant, or another one, is rounded as its sides are: elements that a mask leaves out are
+//! zeros mostly.
+//!
 //! # Why the results are the same
 //!
 //! The sum of two floats of `p` bits, rounded to `q` bits and then to `p` bits, is the sum rounded to `p` bits at once if
@@ -68,6 +71,9 @@ fn rewrite(root: OperationRef<'_, '_>, target: Target) {
     }
 }
 
+/// Choices one in the other, at most.
+const DEEPEST: u32 = 8;
+
 /// Whether a target adds such floats, and `f32` holds their sums well enough.
 fn is_added(element: Type<'_>, target: Target) -> bool {
     element.is_f16() || element.is_bf16() && target.has(Feature::Bf16Arithmetic)
@@ -85,25 +91,109 @@ fn narrow<'c: 'a, 'a>(
     if has_rounding || !is_added(element, target) || !wide.r#type().element_or_self().is_f32() {
         return None;
     }
-    let sum = wide.defining_op().filter(|_| wide.has_one_use())?;
-    let (operands, is_difference) = match arith::Op::of(sum)? {
-        arith::Op::AddF(sum) => ([sum.lhs(), sum.rhs()], false),
-        arith::Op::SubF(sum) => ([sum.lhs(), sum.rhs()], true),
-        _ => return None,
-    };
-    let [x, y] = operands.map(|operand| Widened::of(operand, element));
-    let (x, y) = (x?, y?);
+    let narrow = Narrow::of(wide, element, DEEPEST).filter(Narrow::has_sum)?;
     let mut rewriter = Rewriter::new(rounded.ctx());
     rewriter.set_before(rounded);
-    let (x, y) = (x.put(&mut rewriter)?, y.put(&mut rewriter)?);
-    let location = sum.loc();
-    let narrow = match is_difference {
-        true => melior::dialect::arith::subf(x, y, location),
-        false => melior::dialect::arith::addf(x, y, location),
-    };
-    let narrow = rewriter.insert(narrow).result_value(0)?;
+    let narrow = narrow.put(&mut rewriter, element)?;
     result.replace_all_uses(narrow);
     Some(())
+}
+
+/// Wide floats that are narrow ones when they are rounded.
+enum Narrow<'c, 'a> {
+    Widened(Widened<'c, 'a>),
+    Constant(Value<'c, 'a>),
+    /// A sum, or a difference.
+    Sum {
+        sum: OperationRef<'c, 'a>,
+        terms: [Widened<'c, 'a>; 2],
+    },
+    Choice {
+        select: OperationRef<'c, 'a>,
+        condition: Value<'c, 'a>,
+        sides: [Box<Narrow<'c, 'a>>; 2],
+    },
+}
+
+impl<'c: 'a, 'a> Narrow<'c, 'a> {
+    /// What of such an element a value is when it is rounded, which is its only use, through so many choices.
+    fn of(value: Value<'c, 'a>, element: Type<'c>, deepest: u32) -> Option<Self> {
+        if let Some(widened) = Widened::of(value, element) {
+            return Some(Self::Widened(widened));
+        }
+        let made = value.defining_op()?;
+        let operation = arith::Op::of(made)?;
+        if let arith::Op::Constant(_) = operation {
+            return Some(Self::Constant(value));
+        }
+        if !value.has_one_use() {
+            return None;
+        }
+        let terms = match operation {
+            arith::Op::AddF(sum) => [sum.lhs(), sum.rhs()],
+            arith::Op::SubF(sum) => [sum.lhs(), sum.rhs()],
+            arith::Op::Select(select) => {
+                let deeper = deepest.checked_sub(1)?;
+                let [x, y] = [select.true_value(), select.false_value()]
+                    .map(|side| Self::of(side, element, deeper).map(Box::new));
+                return Some(Self::Choice {
+                    select: made,
+                    condition: select.condition(),
+                    sides: [x?, y?],
+                });
+            }
+            _ => return None,
+        };
+        let [x, y] = terms.map(|term| Widened::of(term, element));
+        Some(Self::Sum {
+            sum: made,
+            terms: [x?, y?],
+        })
+    }
+
+    /// Whether there is anything to add.
+    fn has_sum(&self) -> bool {
+        match self {
+            Self::Widened(_) | Self::Constant(_) => false,
+            Self::Sum { .. } => true,
+            Self::Choice { sides, .. } => sides.iter().any(|side| side.has_sum()),
+        }
+    }
+
+    /// The narrow floats.
+    fn put(&self, rewriter: &mut Rewriter<'c, 'a>, element: Type<'c>) -> Option<Value<'c, 'a>> {
+        let made = match self {
+            Self::Widened(widened) => return widened.put(rewriter),
+            Self::Constant(value) => {
+                let of = with_element(value.r#type(), element);
+                let location = value.defining_op()?.loc();
+                let name = arith::TruncFOp::NAME;
+                rewriter
+                    .create(name, location, &[*value], Some(&[of]), &[])
+                    .ok()?
+            }
+            Self::Sum { sum, terms } => {
+                let [x, y] = terms;
+                let (x, y) = (x.put(rewriter)?, y.put(rewriter)?);
+                let is_difference = matches!(arith::Op::of(*sum)?, arith::Op::SubF(_));
+                rewriter.insert(match is_difference {
+                    true => melior::dialect::arith::subf(x, y, sum.loc()),
+                    false => melior::dialect::arith::addf(x, y, sum.loc()),
+                })
+            }
+            Self::Choice {
+                select,
+                condition,
+                sides,
+            } => {
+                let [x, y] = sides;
+                let (x, y) = (x.put(rewriter, element)?, y.put(rewriter, element)?);
+                let location = select.loc();
+                rewriter.insert(melior::dialect::arith::select(*condition, x, y, location))
+            }
+        };
+        made.result_value(0)
+    }
 }
 
 /// Narrow floats that are widened, and repeated along dimensions since.
