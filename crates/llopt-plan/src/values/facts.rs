@@ -237,8 +237,8 @@ impl AxisFacts {
     }
 
     /// The facts with the promises of `tt.contiguity`, `tt.divisibility` and `tt.constancy`
-    /// added. A promise is a further truth, so of it and the inferred fact the stronger stays; a
-    /// divisor that is not a power of two contributes the power of two in it. An empty slice
+    /// added. A promise is taken for a further truth here ([`ValueFacts::proven`] says for what it is none), so of it and
+    /// the inferred fact the stronger stays; a divisor that is not a power of two contributes the power of two in it. An empty slice
     /// promises nothing, a single number speaks for the first dimension, and entries beyond the
     /// rank are ignored.
     pub fn with_promises(
