@@ -30,6 +30,7 @@ mod prefetched_factors;
 mod products_in_branches;
 mod programs_in_loops;
 mod programs_in_rows;
+mod promises;
 mod removals;
 mod reuse;
 mod row_iterations;
