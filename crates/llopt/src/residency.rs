@@ -176,14 +176,18 @@ impl Block {
             return Vec::new();
         };
         let bound = self.bound(&resources, necessary(ptx), target);
-        let is_free = self.lacks_registers(&resources, target)
-            || self.threads >= MANY && may_wait_in_turn(ptx);
+        let is_free = self.lacks_registers(&resources, target) || self.may_wait_in_turn(ptx);
         let directives = bound
             .map(|registers| format!("{BOUND} {registers}"))
             .into_iter()
             .chain(is_free.then(|| format!("{RESIDENT} 1")));
         let texts = directives.filter_map(|directive| with_directive(ptx, &directive));
         texts.collect()
+    }
+
+    /// Whether threads of any launch may wait for loads of a loop one after the other: there are many of them.
+    fn may_wait_in_turn(self, ptx: &str) -> bool {
+        self.threads >= MANY && has_loads_in_turn(ptx)
     }
 
     /// Whether what was assembled once more leaves one more block resident and spills next to nothing; or has as many
@@ -219,9 +223,9 @@ impl Block {
     }
 }
 
-/// Whether threads may wait for loads of a loop one after the other: there are several loads, and no product, whose factors are
-/// copied ahead.
-fn may_wait_in_turn(ptx: &str) -> bool {
+/// Whether loads of a loop may be issued one after the other: there are several, and no product, whose factors are copied
+/// ahead.
+fn has_loads_in_turn(ptx: &str) -> bool {
     !ptx.contains(MATRIX) && loads_in_a_loop(ptx) > 1
 }
 
@@ -229,7 +233,7 @@ fn may_wait_in_turn(ptx: &str) -> bool {
 #[must_use]
 pub fn for_few_programs(ptx: &str) -> Option<String> {
     let is_bounded = ptx.contains(BOUND) || ptx.contains(RESIDENT);
-    let is_other = !is_bounded && may_wait_in_turn(ptx);
+    let is_other = !is_bounded && has_loads_in_turn(ptx);
     is_other.then(|| with_directive(ptx, &format!("{RESIDENT} 1")))?
 }
 
@@ -282,10 +286,6 @@ fn is_less_spilled(first: u32, second: u32, most: u32) -> bool {
 mod tests {
     use super::*;
 
-    fn block(threads: u32, shared: u64) -> Block {
-        Block { threads, shared }
-    }
-
     fn bound(threads: u32, shared: u64, registers: u32, scratch: u32) -> Option<u32> {
         let resources = Resources {
             registers: Some(registers),
@@ -293,12 +293,15 @@ mod tests {
             ..Resources::default()
         };
         let target = Target::parse("cuda:90").expect("it is in the table");
-        block(threads, shared).bound(&resources, 0, target)
+        Block { threads, shared }.bound(&resources, 0, target)
     }
 
     #[test]
     fn what_bounds_registers_itself_stays() {
-        let block = block(128, 0);
+        let block = Block {
+            threads: 128,
+            shared: 0,
+        };
         let target = Target::parse("cuda:90").expect("it is in the table");
         let ptx = ".entry k()\n.reqntid 128\n.maxnreg 168\n{ ret; }";
         assert!(block.again(ptx, b"", target).is_empty());
@@ -321,7 +324,10 @@ mod tests {
             ..Resources::default()
         };
         let target = Target::parse("cuda:90").expect("it is in the table");
-        let block = block(256, 0);
+        let block = Block {
+            threads: 256,
+            shared: 0,
+        };
         assert_eq!(
             block.bound(&resources, necessary(&ptx(32)), target),
             Some(80)
@@ -338,7 +344,7 @@ mod tests {
                 ..Resources::default()
             };
             let target = Target::parse("cuda:90").expect("it is in the table");
-            block(threads, 0).lacks_registers(&resources, target)
+            Block { threads, shared: 0 }.lacks_registers(&resources, target)
         };
         assert!(lacks(128, 32, 5_656));
         assert!(lacks(512, 64, 1_512));
@@ -364,10 +370,12 @@ mod tests {
         // Nor does a loop need a condition at its end.
         let endless = format!("$L1:\n{load}{load}\tbra.uni \t$L1;\n");
         assert_eq!(loads_in_a_loop(&endless), 2);
-        assert!(may_wait_in_turn(&inner));
-        assert!(!may_wait_in_turn(load));
+        let block = |threads| Block { threads, shared: 0 };
+        assert!(block(256).may_wait_in_turn(&inner));
+        assert!(!block(128).may_wait_in_turn(&inner));
+        assert!(!block(512).may_wait_in_turn(load));
         let product = format!("{inner}\twgmma.wait_group.sync.aligned 0;\n");
-        assert!(!may_wait_in_turn(&product));
+        assert!(!block(256).may_wait_in_turn(&product));
     }
 
     #[test]
@@ -379,7 +387,7 @@ mod tests {
                 scratch: Some(scratch),
                 ..Resources::default()
             };
-            block(threads, 0).is_better(&of(first), &of(second), target)
+            Block { threads, shared: 0 }.is_better(&of(first), &of(second), target)
         };
         // Two blocks of 512 threads with either.
         assert!(better(512, (52, 0), (56, 0)));
@@ -416,7 +424,7 @@ mod tests {
                 ..Resources::default()
             };
             let target = Target::parse("cuda:90").expect("it is in the table");
-            block(threads, 0).most_spilled(&resources, target)
+            Block { threads, shared: 0 }.most_spilled(&resources, target)
         };
         assert_eq!(most(256, 142), SPILLED_ALONE);
         assert_eq!(most(128, 178), SPILLED);

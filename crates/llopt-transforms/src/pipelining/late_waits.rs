@@ -99,10 +99,9 @@ fn copies<'c: 'a, 'a>(of: For<'c, 'a>) -> Vec<Copy<'c, 'a>> {
     let waits = operations
         .iter()
         .filter(|operation| TMAStoreWaitOp::of(**operation).is_some());
-    if waits.count() == copies.len() {
-        copies
-    } else {
-        Vec::new()
+    match waits.count() == copies.len() {
+        true => copies,
+        false => Vec::new(),
     }
 }
 
@@ -151,7 +150,9 @@ pub(super) fn defer<'c: 'a, 'a>(rewriter: &mut Rewriter<'c, 'a>, of: For<'c, 'a>
             let place = rewriter.insert(LocalAllocOp::build(location, mutable, None, None));
             places.extend(place.result_value(0));
         }
-        let place = places[number % count];
+        let Some(&place) = places.get(number % count) else {
+            continue;
+        };
         rewriter.set_before(last_filling(of, buffer.operation()));
         rewriter.insert(TMAStoreWaitOp::build(location, count as i64 - 1));
         rewriter.set_before(buffer.operation());

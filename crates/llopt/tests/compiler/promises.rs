@@ -3,9 +3,11 @@
 //! the reference interpreter stores, and nothing is read but the table, wherever in the tile it ends.
 
 use anyhow::{Context, Result, ensure};
-use llopt::sim::reference::Limits;
-use llopt::{ArtifactKind, Compiler, Options, Source, Target, run_reference};
-use llopt_sim::{Argument, Launch, Machine};
+use llopt::sim::Argument;
+use llopt::{ArtifactKind, Compiler, Options, Source, Target};
+
+use crate::emitted::Emitted;
+use crate::loops::left;
 
 const TILE: usize = 128;
 const COLUMNS: usize = 16;
@@ -63,27 +65,17 @@ fn arguments(n: usize) -> Vec<Argument> {
 fn check(target: &str, warps: u32) -> Result<()> {
     let target = Target::parse(target)?;
     for remainder in ["remsi", "remui"] {
-        let source = Source::new("gathered.ttir", KERNEL.replace("OP", remainder).as_str());
+        let text = KERNEL.replace("OP", remainder);
+        let source = Source::new("gathered.ttir", text.as_str());
         let mut options = Options::new(target);
         options.num_warps = Some(warps);
         let compiled = Compiler::new(options).compile(&source, ArtifactKind::Llvm)?;
-        let machine = Machine::from_ir(compiled.artifact.bytes(), target, None)?;
+        let emitted = Emitted::new(&compiled, target)?;
         for n in [4, 12, 36, 100, 124, 128] {
             let about = || format!("{target} {remainder} {n}");
-            let mut expected = Launch::new([1, 1, 1], 1, arguments(n));
-            run_reference(&source, &mut expected, Limits::default()).with_context(about)?;
-            let mut given = arguments(n);
-            given.extend([Argument::Null, Argument::Null]);
-            let mut launch = Launch::new([1, 1, 1], warps * target.warp_size(), given);
-            launch.dynamic_shared = u64::from(compiled.metadata.shared);
-            let report = machine.run(&mut launch, &llopt_sim::Options::default())?;
-            ensure!(
-                report.findings.is_empty(),
-                "{}: {:?}",
-                about(),
-                report.findings
-            );
-            ensure!(launch.arguments[2] == expected.arguments[2], "{}", about());
+            let expected = left(&text, arguments(n));
+            let found = emitted.left(arguments(n)).with_context(about)?;
+            ensure!(found[2] == expected[2], "{}", about());
         }
     }
     Ok(())

@@ -77,7 +77,7 @@ def enable(
     dependent_launch=None,
     split_k=None,
     tile_parts=None,
-    few_programs="auto",
+    few_programs=None,
     **keywords,
 ):
     """Compile every kernel of this process with llopt.
@@ -149,6 +149,8 @@ def enable(
         tensor_copies = "auto" if chosen == "ttir" else "off"
     if persistent is None:
         persistent = "auto" if chosen == "ttir" else False
+    if few_programs is None:
+        few_programs = "auto"
     if dependent_launch is None:
         dependent_launch = chosen == "ttir"
     if split_k not in SPLITS:
@@ -269,6 +271,6 @@ def obey_environment():
             split_k=number("SPLIT_K"),
             tile_parts=number("TILE_PARTS"),
             persistent=programs.get(given("PERSISTENT"), True),
-            few_programs=programs.get(given("FEW_PROGRAMS"), True) if given("FEW_PROGRAMS") else "auto",
+            few_programs=programs.get(given("FEW_PROGRAMS"), True),
             dependent_launch=asked("DEPENDENT_LAUNCH") if given("DEPENDENT_LAUNCH") else None,
         )

@@ -85,9 +85,7 @@ fn halves<'c: 'a, 'a>(
     let tensor = RankedTensor::of(value.r#type()).expect("what is divided is a tensor");
     let of = |shape: &[i64]| RankedTensor::get(shape, tensor.element(), None);
     let mut half = tensor.shape();
-    let columns = half.last_mut().expect("a tile has dimensions");
-    *columns /= 2;
-    let columns = *columns;
+    *half.last_mut().expect("a tile has dimensions") /= 2;
     let rows = half.len() - 1;
     let mut apart = half.clone();
     apart.insert(rows, 2);
@@ -96,7 +94,6 @@ fn halves<'c: 'a, 'a>(
     // The new dimension goes behind the columns.
     let order = (0..rows).chain([rows + 1, rows]);
     let order: Vec<i32> = order.map(|dim| dim as i32).collect();
-    debug_assert_eq!(apart[rows + 1], columns);
     let mut put = |operation| {
         let made = rewriter.insert(operation);
         made.result_value(0).expect("it has a result")
